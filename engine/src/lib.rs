@@ -1,0 +1,24 @@
+//! CSV structure at the speed of memory: the engine of fastcsv, without any PostgreSQL in it.
+//!
+//! * [`dialect`]: what a CSV file may look like, resolved once.
+//! * [`first_record`]: its first record, for a look at what may be a header.
+//! * [`scan`]: where its fields and records end.
+//! * [`locate`]: the place in a file that a line number of COPY's means.
+//!
+//! Bytes are bytes here: nothing is decoded, and no field is ever a `str`.
+//!
+//! ```
+//! use fastcsv_engine::dialect::{Dialect, LineEnd};
+//! use fastcsv_engine::scan::{Boundaries, Level, QUOTED, Scanner, State};
+//!
+//! let scanner = Scanner::new(&Dialect::copy_csv(LineEnd::Lf), Level::detect());
+//! let (mut state, mut list) = (State::at_record(0), Boundaries::new());
+//! scanner.scan(&mut state, b"1,\"a,b\"\n2,c\n", &mut list);
+//! assert_eq!(list.ends(), [1, 7 | QUOTED, 9, 11]);
+//! assert_eq!(list.records(), [2, 4]);
+//! ```
+
+pub mod dialect;
+pub mod first_record;
+pub mod locate;
+pub mod scan;

@@ -1,0 +1,61 @@
+-- complain if the script is sourced in psql rather than by CREATE EXTENSION
+\echo Use "CREATE EXTENSION fastcsv" to load this file. \quit
+
+-- The foreign data wrapper, and a server ready for use.
+
+CREATE FUNCTION fastcsv_fdw_handler() RETURNS fdw_handler
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'fastcsv_fdw_handler';
+COMMENT ON FUNCTION fastcsv_fdw_handler() IS 'callbacks of the foreign data wrapper fastcsv';
+
+CREATE FUNCTION fastcsv_fdw_validator(options text[], catalog oid) RETURNS void
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'fastcsv_fdw_validator';
+COMMENT ON FUNCTION fastcsv_fdw_validator(text[], oid) IS 'checks options given to the foreign data wrapper fastcsv';
+
+CREATE FOREIGN DATA WRAPPER fastcsv HANDLER fastcsv_fdw_handler VALIDATOR fastcsv_fdw_validator;
+COMMENT ON FOREIGN DATA WRAPPER fastcsv IS 'CSV files on the server as tables';
+
+CREATE SERVER fastcsv FOREIGN DATA WRAPPER fastcsv;
+COMMENT ON SERVER fastcsv IS 'the server for fastcsv foreign tables; it has no options';
+
+-- COPY FROM a file, as a function. An argument that is NULL is an option not given. Where COPY takes a boolean or a
+-- number as well as a word, so does the argument (declared "any").
+
+CREATE FUNCTION fastcsv_copy(
+    target regclass,
+    filename text,
+    columns text[] DEFAULT NULL,
+    where_clause text DEFAULT NULL,
+    header "any" DEFAULT 'auto',
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    default_string text DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    force_not_null text[] DEFAULT NULL,
+    force_null text[] DEFAULT NULL,
+    freeze "any" DEFAULT NULL,
+    on_error text DEFAULT NULL,
+    reject_limit "any" DEFAULT NULL,
+    log_verbosity text DEFAULT NULL,
+    format text DEFAULT 'csv',
+    force_quote text[] DEFAULT NULL,
+    convert_selectively text[] DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
+COMMENT ON FUNCTION fastcsv_copy IS
+$$loads a CSV file on the server into a table, as COPY FROM does, and returns the number of rows loaded
+
+  target, filename   the table, and the file's path as the server sees it
+  columns            the table's columns the file has, in the file's order; default: all of them
+  where_clause       load only rows for which this condition holds
+  header             true, false, match, or auto (the default): the first record is a header when every field of it
+                     names a column of the table
+  null_string        COPY's option NULL
+  default_string     COPY's option DEFAULT (PostgreSQL 16 and later)
+  delimiter, quote, escape, encoding, force_not_null, force_null, freeze, on_error, reject_limit, log_verbosity,
+  format, force_quote, convert_selectively
+                     COPY's options of the same names, with COPY's defaults, as far as the server's version has them
+                     (format defaults to csv)
+
+Needs the privileges that COPY FROM a file needs.$$;

@@ -1,0 +1,198 @@
+//! Planning a scan: how many rows, what they cost, and which columns are needed at all.
+//!
+//! Estimates follow `file_fdw`'s: the file's size against the density an ANALYZE found, else against the width the
+//! planner expects of a row; a row costs ten times a heap tuple's CPU, for parsing.
+
+#![expect(unsafe_code, reason = "planner callbacks, which receive and build nodes by pointer")]
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+use pgrx::prelude::*;
+use pgrx::{PgList, pg_sys};
+
+use crate::options::{Source, TableOptions, name_node};
+use crate::pg_compat::{self, PathParts};
+
+/// Pages assumed of a file that cannot be looked at, or of a program's output.
+const UNKNOWN_PAGES: u64 = 10;
+
+/// CPU cost of a record in heap tuples.
+const PARSE_COST_FACTOR: f64 = 10.0;
+
+/// Bytes of a heap tuple's header without its null bitmap.
+const HEAP_TUPLE_HEADER: i32 = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits) as i32;
+
+/// What planning a table's scan found out, kept in `RelOptInfo.fdw_private` between the callbacks.
+struct Estimate {
+    pages: f64,
+    tuples: f64,
+}
+
+/// GetForeignRelSize: sets the number of rows the scan is expected to return.
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn estimate_size(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    table: pg_sys::Oid,
+) {
+    // SAFETY: the planner passes valid nodes and holds a lock on the table.
+    unsafe {
+        let source = TableOptions::of(table).source;
+        let unknown = UNKNOWN_PAGES * u64::from(pg_sys::BLCKSZ);
+        let size = if source.is_program { unknown } else { file_size(source).unwrap_or(unknown) };
+        let pages = pages_of(size);
+        let tuples = if (*relation).tuples >= 0.0 && (*relation).pages > 0 {
+            pg_sys::clamp_row_est((*relation).tuples / f64::from((*relation).pages) * pages)
+        } else {
+            let width = aligned((*(*relation).reltarget).width) + aligned(HEAP_TUPLE_HEADER);
+            pg_sys::clamp_row_est(size as f64 / f64::from(width))
+        };
+        let selectivity = pg_sys::clauselist_selectivity(
+            root,
+            (*relation).baserestrictinfo,
+            0,
+            pg_sys::JoinType::JOIN_INNER,
+            std::ptr::null_mut(),
+        );
+        (*relation).rows = pg_sys::clamp_row_est(tuples * selectivity);
+        let estimate: *mut Estimate = pg_sys::palloc(size_of::<Estimate>()).cast();
+        estimate.write(Estimate { pages, tuples });
+        (*relation).fdw_private = estimate.cast();
+    }
+}
+
+/// Rounded up to PostgreSQL's widest alignment.
+fn aligned(width: i32) -> i32 {
+    let align = pg_sys::MAXIMUM_ALIGNOF as i32;
+    (width + align - 1) / align * align
+}
+
+/// The file's size in PostgreSQL's pages, at least 1 so that "never analyzed" can be told apart.
+pub(super) fn pages_of(size: u64) -> f64 {
+    size.div_ceil(u64::from(pg_sys::BLCKSZ)).clamp(1, u64::from(u32::MAX - 1)) as f64
+}
+
+/// The size of the file in bytes, or `None` where it cannot be looked at; errno then tells why.
+pub(super) fn file_size(source: Source) -> Option<u64> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the name is a C string; on success stat fills the struct.
+    unsafe { (libc::stat(source.name, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_size.cast_unsigned()) }
+}
+
+/// GetForeignPaths: the one way to scan, from the first record to the last.
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn add_paths(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    table: pg_sys::Oid,
+) {
+    // SAFETY: the planner passes valid nodes; `estimate_size` has run before and left its estimate.
+    unsafe {
+        let estimate = &*(*relation).fdw_private.cast::<Estimate>();
+        let per_tuple = pg_sys::cpu_tuple_cost * PARSE_COST_FACTOR + (*relation).baserestrictcost.per_tuple;
+        let startup_cost = (*relation).baserestrictcost.startup;
+        let total_cost = startup_cost + pg_sys::seq_page_cost * estimate.pages + per_tuple * estimate.tuples;
+        let parts =
+            PathParts { rows: (*relation).rows, startup_cost, total_cost, private: needed_columns(relation, table) };
+        pg_sys::add_path(relation, pg_compat::foreign_scan_path(root, relation, &parts));
+    }
+}
+
+/// COPY's option that names the columns to convert, alone in a list; or no list where all of them are needed.
+///
+/// As in `file_fdw`: a scan that needs no column at all names none, which COPY takes for all; and rows of the binary
+/// format cannot be converted in part.
+///
+/// # Safety
+/// `relation` must be the planner's and a lock on `table` be held.
+unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> *mut pg_sys::List {
+    let everything = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if is_binary(TableOptions::of(table).copy) {
+            return everything;
+        }
+        let used = used_attributes(relation);
+        let heap = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
+        let is_used = |number: i16| {
+            let bit = i32::from(number) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            pg_sys::bms_is_member(bit, used)
+        };
+        let mut names = PgList::<pg_sys::Node>::new();
+        let mut present = 0;
+        for attribute in pg_compat::attributes((*heap).rd_att) {
+            present += usize::from(!attribute.attisdropped);
+            // COPY does not take generated columns in a column list.
+            if is_used(attribute.attnum) && !attribute.attisdropped && attribute.attgenerated == 0 {
+                names.push(name_node(attribute));
+            }
+        }
+        pg_sys::table_close(heap, pg_sys::AccessShareLock.cast_signed());
+        let whole_row = is_used(0);
+        if whole_row || names.len() == present {
+            return everything;
+        }
+        let option = pg_sys::makeDefElem(c"convert_selectively".as_ptr().cast_mut(), names.into_pg().cast(), -1);
+        pg_sys::lappend(std::ptr::null_mut(), option.cast())
+    }
+}
+
+/// Does the list name COPY's binary format?
+///
+/// # Safety
+/// `options` must be a list of DefElems.
+unsafe fn is_binary(options: *mut pg_sys::List) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().any(|option| {
+            CStr::from_ptr((*option).defname) == c"format" && CStr::from_ptr(pg_sys::defGetString(option)) == c"binary"
+        })
+    }
+}
+
+/// The attributes that the query's output, joins and conditions use.
+///
+/// # Safety
+/// `relation` must be the planner's.
+unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bitmapset {
+    let mut used = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::pull_varattnos((*(*relation).reltarget).exprs.cast(), (*relation).relid, &mut used);
+        for condition in PgList::<pg_sys::RestrictInfo>::from_pg((*relation).baserestrictinfo).iter_ptr() {
+            pg_sys::pull_varattnos((*condition).clause.cast(), (*relation).relid, &mut used);
+        }
+    }
+    used
+}
+
+/// GetForeignPlan: the plan node; every condition is left to the executor.
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn make_plan(
+    _root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    _table: pg_sys::Oid,
+    best_path: *mut pg_sys::ForeignPath,
+    targets: *mut pg_sys::List,
+    conditions: *mut pg_sys::List,
+    outer_plan: *mut pg_sys::Plan,
+) -> *mut pg_sys::ForeignScan {
+    let none = std::ptr::null_mut();
+    // SAFETY: the planner passes valid nodes.
+    unsafe {
+        let conditions = pg_sys::extract_actual_clauses(conditions, false);
+        let private = (*best_path).fdw_private;
+        pg_sys::make_foreignscan(targets, conditions, (*relation).relid, none, private, none, none, outer_plan)
+    }
+}
+
+/// IsForeignScanParallelSafe: reading a file in one of PostgreSQL's parallel workers works as it does in the leader.
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn is_parallel_safe(
+    _root: *mut pg_sys::PlannerInfo,
+    _relation: *mut pg_sys::RelOptInfo,
+    _entry: *mut pg_sys::RangeTblEntry,
+) -> bool {
+    true
+}

@@ -1,0 +1,32 @@
+//! fastcsv: CSV files as tables, and into tables, with PostgreSQL's own rows and errors.
+//!
+//! Two ways in, both declared in `sql/`:
+//!
+//! * the foreign data wrapper `fastcsv` ([`fdw`]), which reads what `file_fdw` reads, and
+//! * the function `fastcsv_copy` ([`load`]), which loads what `COPY FROM` loads.
+//!
+//! Both let PostgreSQL's own COPY parser do the reading ([`referee`]) and add to each of its errors where in the
+//! file it happened ([`position`]). What a file is made of is known to the crate `fastcsv-engine`, which never
+//! links PostgreSQL.
+//!
+//! Functions are declared by hand, as C extensions do it: [`call::sql_functions`] exports what `sql/` names.
+
+pgrx::pg_module_magic!();
+
+mod call;
+mod encoding;
+mod fdw;
+mod load;
+mod options;
+mod pg_compat;
+mod pg_raw;
+mod position;
+mod referee;
+mod referee_test;
+
+call::sql_functions!(
+    fastcsv_fdw_handler => fdw::handler,
+    fastcsv_fdw_validator => options::validator,
+    fastcsv_copy => load::copy,
+    fastcsv_test_referee => referee_test::read_from,
+);

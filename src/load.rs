@@ -1,0 +1,143 @@
+//! `fastcsv_copy`: COPY FROM a file, as a function.
+//!
+//! The arguments become a `CopyStmt`, which PostgreSQL's own `DoCopy` runs: its checks in their order, privileges,
+//! row security, triggers, messages and contexts are COPY's because they are COPY. It is called directly rather
+//! than through SPI, which would add a line to every error's CONTEXT. Before it, `header => 'auto'` is resolved
+//! ([`header`]); around it lies one error context, which adds the place in the file and makes positions in the
+//! WHERE clause point into the text the user wrote.
+
+#![expect(unsafe_code, reason = "builds a parse tree and hands it to PostgreSQL")]
+
+mod header;
+mod statement;
+
+use std::ffi::{c_char, c_void};
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::call::Call;
+use crate::options::{Source, raise, report};
+use crate::pg_raw;
+use crate::position::PositionContext;
+use crate::referee::shim;
+use statement::{Argument, Options};
+
+/// What precedes the user's condition in the text that is parsed to find it.
+const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
+
+/// One load, in PostgreSQL's memory, without anything that has a destructor.
+struct Load {
+    statement: *mut pg_sys::CopyStmt,
+    /// The condition as the user wrote it, and as it is parsed; null where there is none.
+    condition: *const c_char,
+    condition_query: *const c_char,
+    clause_context: pg_sys::ErrorContextCallback,
+    position: PositionContext,
+}
+
+/// `fastcsv_copy(target, filename, ...)`: returns the number of rows loaded.
+pub(crate) fn copy(call: &Call) -> pg_sys::Datum {
+    let target = call.oid(Argument::Target as usize).unwrap_or_else(|| required("target"));
+    let filename = call.text(Argument::Filename as usize).unwrap_or_else(|| required("filename"));
+    // SAFETY: `prepare` leaves everything in PostgreSQL's memory, where it stays until the function returns; `run`
+    // is called with nothing alive here that has a destructor.
+    unsafe {
+        let load = prepare(call, target, filename);
+        pg_sys::Datum::from(run(load).cast_signed())
+    }
+}
+
+fn required(argument: &str) -> ! {
+    raise(report(
+        PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        format!("{argument} of fastcsv_copy must not be null"),
+    ))
+}
+
+/// Builds the load from the function's arguments.
+///
+/// # Safety
+/// `filename` must be a C string that lives as long as the load.
+unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *mut Load {
+    let may_read_files = may_read_server_files();
+    if may_read_files {
+        // The name below must mean the table that was asked for until COPY has locked it. Who may not read files is
+        // refused by COPY before it looks at the table, and locks nothing here either.
+        // SAFETY: takes a lock that is held until the transaction ends, as COPY's own is.
+        unsafe { pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed()) };
+    }
+    let mut options = Options::read(call);
+    let columns = call.texts(Argument::Columns as usize);
+    if may_read_files {
+        header::resolve(&mut options, target, columns.as_deref(), filename);
+    } else {
+        options.drop_auto_header();
+    }
+    let condition = call.text(Argument::WhereClause as usize);
+    let condition_query = condition.map(statement::condition_query);
+    // SAFETY: palloc returns memory large and aligned enough for this plain struct.
+    unsafe {
+        let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
+        let source = Source { name: filename, is_program: false };
+        load.write(Load {
+            statement: statement::copy_from(target, filename, columns.as_deref(), options.into_list()),
+            condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
+            condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
+            clause_context: pg_sys::ErrorContextCallback {
+                previous: std::ptr::null_mut(),
+                callback: Some(move_clause_position),
+                arg: load.cast(),
+            },
+            position: PositionContext::uncounted(source),
+        });
+        load
+    }
+}
+
+/// May the current user read files on the server? COPY checks it again, first of all.
+fn may_read_server_files() -> bool {
+    // SAFETY: plain catalog lookups.
+    unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
+}
+
+/// Runs the load as a command of its own: with a snapshot taken now, and seeing what came before it.
+///
+/// # Safety
+/// `load` must come from `prepare`; nothing with a destructor may be alive on the caller's frames.
+unsafe fn run(load: *mut Load) -> u64 {
+    // SAFETY: the caller's promise. The contexts are popped on success only: on an error whoever catches it restores
+    // the stack. Everything here is in PostgreSQL's memory.
+    unsafe {
+        let outer = pg_sys::error_context_stack;
+        (*load).clause_context.previous = outer;
+        pg_sys::error_context_stack = &raw mut (*load).clause_context;
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        if !(*load).condition_query.is_null() {
+            (*parse).p_sourcetext = (*load).condition_query;
+            (*(*load).statement).whereClause = statement::parse_condition((*load).condition_query);
+        }
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        pg_sys::error_context_stack = (*load).position.push_on(pg_sys::error_context_stack);
+        let mut processed = 0;
+        pg_raw::DoCopy(parse, (*load).statement, -1, 0, &mut processed);
+        pg_sys::error_context_stack = outer;
+        pg_sys::PopActiveSnapshot();
+        pg_sys::free_parsestate(parse);
+        processed
+    }
+}
+
+/// Error context: a position in the condition's text is one in the user's text, not in the calling query's.
+#[pg_guard]
+unsafe extern "C-unwind" fn move_clause_position(load: *mut c_void) {
+    // SAFETY: the argument is the load, which lives while this is on the stack.
+    unsafe {
+        let load = load.cast::<Load>();
+        if !(*load).condition.is_null() {
+            let prefix = i32::try_from(WHERE_PREFIX.len()).expect("a short text");
+            shim::fastcsv_shim_move_position((*load).condition, prefix);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `header => 'auto'`: is the file's first record a header?
+//!
+//! It is when every field of it names a column of the table, as an SQL identifier would: exactly, or when folded to
+//! lower case. If the names come in the order of the columns loaded, COPY is told to skip the record. If they do
+//! not, COPY would put values into the wrong columns, so it is told to check the names (`header match`) and raises
+//! its own error. A byte order mark before the first name is passed over.
+//!
+//! The first record is looked at before COPY runs, so only by who may read the file anyway; whatever is wrong with
+//! the file or the options is left for COPY to say.
+
+#![expect(unsafe_code, reason = "opens a file and reads the catalog through C interfaces")]
+
+use std::ffi::{CStr, CString, c_char};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use fastcsv_engine::first_record::{self, FirstRecord};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::statement::{Argument, Options};
+use crate::options::{raise, report};
+use crate::{encoding, pg_compat};
+
+/// Bytes looked at. A header of 1600 columns, each name 63 characters of 4 bytes in quotes, fits.
+const LONGEST_HEADER: u64 = 1 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Replaces `auto` by what COPY is to do, in the options.
+pub(super) fn resolve(
+    options: &mut Options,
+    target: pg_sys::Oid,
+    columns: Option<&[Option<*mut c_char>]>,
+    filename: *const c_char,
+) {
+    if !options.header_is_auto() {
+        return;
+    }
+    options.drop_auto_header();
+    if options.word(Argument::Format).is_some_and(|format| format != c"csv") {
+        return;
+    }
+    // SAFETY: the file's name is a C string.
+    let path = unsafe { CStr::from_ptr(filename) };
+    let Some(fields) = first_fields(options, path) else { return };
+    let table = Columns::of(target);
+    if !fields.iter().all(|field| table.names.iter().any(|name| names(field, name))) {
+        return;
+    }
+    let loaded = columns.map_or_else(|| table.loaded.clone(), named);
+    let in_order = fields.len() == loaded.len() && fields.iter().zip(&loaded).all(|(field, name)| names(field, name));
+    options.set_header(if in_order { c"true" } else { c"match" });
+}
+
+/// The fields of the first record in the server's encoding, or `None` where there is none to be had.
+fn first_fields(options: &Options, path: &CStr) -> Option<Vec<Vec<u8>>> {
+    let delimiter = one_byte(options, Argument::Delimiter, b',')?;
+    let quote = one_byte(options, Argument::Quote, b'"')?;
+    let escape = one_byte(options, Argument::Escape, quote)?;
+    let encoding = file_encoding(options)?;
+    let start = read_start(path).ok()?;
+    let at_end = (start.len() as u64) < LONGEST_HEADER;
+    let start = encoding::to_server(encoding, start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start))?;
+    match first_record::first_record(&start, at_end, delimiter, quote, escape) {
+        FirstRecord::Complete(fields) => Some(fields),
+        FirstRecord::None | FirstRecord::Incomplete => None,
+    }
+}
+
+/// The value of an option that must be one byte; COPY refuses any other.
+fn one_byte(options: &Options, argument: Argument, default: u8) -> Option<u8> {
+    match options.word(argument).map(CStr::to_bytes) {
+        None => Some(default),
+        Some(&[byte]) => Some(byte),
+        Some(_) => None,
+    }
+}
+
+/// The file's encoding: the option's, or the client's. `None` where COPY will refuse the name.
+fn file_encoding(options: &Options) -> Option<i32> {
+    match options.word(Argument::Encoding) {
+        Some(name) => encoding::by_name(name),
+        // SAFETY: reads a setting.
+        None => Some(unsafe { pg_sys::pg_get_client_encoding() }),
+    }
+}
+
+/// The first bytes of the file. What is no regular file cannot be looked at without taking its bytes away.
+fn read_start(path: &CStr) -> io::Result<Vec<u8>> {
+    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    // Opening a FIFO that nobody writes to would wait; this does not.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_fifo() || kind.is_char_device() {
+        drop(file);
+        raise(
+            report(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "cannot look for a header in a file that can be read only once",
+            )
+            .set_hint("Say header => true, header => false or header => 'match'."),
+        );
+    }
+    let mut start = Vec::new();
+    file.take(LONGEST_HEADER).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// A table's columns by name.
+struct Columns {
+    /// All of them, generated ones included.
+    names: Vec<CString>,
+    /// Those that COPY loads when no column list is given.
+    loaded: Vec<CString>,
+}
+
+impl Columns {
+    fn of(table: pg_sys::Oid) -> Self {
+        // SAFETY: the relation is locked by the caller; it is closed again with the lock kept. A column's name is a
+        // NUL-terminated array. A table that is gone yields no columns, and COPY says so.
+        unsafe {
+            let relation = pg_sys::try_relation_open(table, pg_sys::NoLock.cast_signed());
+            let (mut names, mut loaded) = (Vec::new(), Vec::new());
+            if !relation.is_null() {
+                for attribute in pg_compat::attributes((*relation).rd_att).iter().filter(|a| !a.attisdropped) {
+                    let name = CStr::from_ptr(attribute.attname.data.as_ptr()).to_owned();
+                    if attribute.attgenerated == 0 {
+                        loaded.push(name.clone());
+                    }
+                    names.push(name);
+                }
+                pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+            }
+            Self { names, loaded }
+        }
+    }
+}
+
+/// The column list as the user gave it; what is wrong with it COPY will say.
+fn named(columns: &[Option<*mut c_char>]) -> Vec<CString> {
+    // SAFETY: the elements are C strings.
+    columns.iter().flatten().map(|name| unsafe { CStr::from_ptr(*name) }.to_owned()).collect()
+}
+
+/// Does the field, read as an SQL identifier, name this column?
+fn names(field: &[u8], column: &CStr) -> bool {
+    field == column.to_bytes() || encoding::folded(field).as_deref() == Some(column)
+}

@@ -1,0 +1,242 @@
+//! The options of the foreign data wrapper: the validator, and reading a foreign table's options for a scan.
+//!
+//! They are `file_fdw`'s options of the server's own version, at the same places, with the same checks in the same
+//! order. What COPY itself checks is left to COPY's `ProcessCopyOptions`. One thing differs: `format` defaults to
+//! `csv`, which is written into the option list wherever it is read.
+
+#![expect(unsafe_code, reason = "walks option lists and catalog entries that PostgreSQL hands out by pointer")]
+
+use std::ffi::{CStr, CString, c_char};
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use pgrx::{PgList, pg_sys};
+
+use crate::call::Call;
+use crate::pg_compat;
+use crate::referee::shim;
+
+/// Where a table's bytes come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    /// The file's path, or the program's command line, as the user wrote it.
+    pub(crate) name: *const c_char,
+    /// Is it a program to run?
+    pub(crate) is_program: bool,
+}
+
+/// Options that name the source. They are not COPY's, so they are taken out before COPY sees the rest.
+const SOURCES: [&CStr; 2] = [c"filename", c"program"];
+
+/// Options of a column.
+const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
+
+/// What a foreign table's options come to: the source, and COPY's own options as COPY wants them.
+pub(crate) struct TableOptions {
+    pub(crate) source: Source,
+    pub(crate) copy: *mut pg_sys::List,
+}
+
+impl TableOptions {
+    /// Reads the options of a foreign table and of its columns.
+    ///
+    /// # Safety
+    /// `table` must be a foreign table of this wrapper, and a lock on it be held.
+    pub(crate) unsafe fn of(table: pg_sys::Oid) -> Self {
+        // SAFETY: the caller's promise; the catalog functions return lists in the current memory context.
+        unsafe {
+            let mut source = None;
+            let mut copy = PgList::<pg_sys::DefElem>::new();
+            for option in PgList::<pg_sys::DefElem>::from_pg((*pg_sys::GetForeignTable(table)).options).iter_ptr() {
+                let name = CStr::from_ptr((*option).defname);
+                if SOURCES.contains(&name) {
+                    source = Some(Source { name: pg_sys::defGetString(option), is_program: name == c"program" });
+                } else {
+                    copy.push(option);
+                }
+            }
+            for (name, columns) in forced_columns(table) {
+                copy.push(pg_sys::makeDefElem(name.as_ptr().cast_mut(), columns.cast(), -1));
+            }
+            let Some(source) = source else {
+                raise(missing_source()) // the validator saw to it, so only a changed catalog can bring us here
+            };
+            Self { source, copy: with_csv_format(copy) }
+        }
+    }
+}
+
+/// For each column option that is on for some column: its name and the list of those columns' names.
+///
+/// # Safety
+/// A lock on `table` must be held.
+unsafe fn forced_columns(table: pg_sys::Oid) -> Vec<(&'static CStr, *mut pg_sys::List)> {
+    // SAFETY: the caller's promise; the relation is open while its descriptor is read.
+    unsafe {
+        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
+        let mut found = COLUMN_OPTIONS.map(|name| (name, std::ptr::null_mut::<pg_sys::List>()));
+        for attribute in pg_compat::attributes((*relation).rd_att) {
+            if attribute.attisdropped {
+                continue;
+            }
+            let options = pg_sys::GetForeignColumnOptions(table, attribute.attnum);
+            for option in PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr() {
+                let name = CStr::from_ptr((*option).defname);
+                if let Some((_, columns)) = found.iter_mut().find(|(known, _)| *known == name)
+                    && pg_sys::defGetBoolean(option)
+                {
+                    *columns = pg_sys::lappend(*columns, name_node(attribute).cast());
+                }
+            }
+        }
+        pg_sys::table_close(relation, pg_sys::AccessShareLock.cast_signed());
+        found.into_iter().filter(|(_, columns)| !columns.is_null()).collect()
+    }
+}
+
+/// A column's name as a String node of its own.
+pub(crate) fn name_node(attribute: &pg_sys::FormData_pg_attribute) -> *mut pg_sys::Node {
+    // SAFETY: a column's name is a NUL-terminated array; both calls allocate.
+    unsafe { pg_sys::makeString(pg_sys::pstrdup(attribute.attname.data.as_ptr())).cast() }
+}
+
+/// Adds `format 'csv'` where no format is named.
+fn with_csv_format(mut options: PgList<pg_sys::DefElem>) -> *mut pg_sys::List {
+    // SAFETY: the list's elements are DefElems with a C string for a name; the new one is allocated.
+    unsafe {
+        if !options.iter_ptr().any(|option| CStr::from_ptr((*option).defname) == c"format") {
+            let csv = pg_sys::makeString(pg_sys::pstrdup(c"csv".as_ptr()));
+            options.push(pg_sys::makeDefElem(c"format".as_ptr().cast_mut(), csv.cast(), -1));
+        }
+    }
+    options.into_pg()
+}
+
+/// `fastcsv_fdw_validator(options text[], catalog oid)`: refuses what is not a valid option of that kind of object.
+pub(crate) fn validator(call: &Call) -> pg_sys::Datum {
+    let catalog = call.oid(1).unwrap_or(pg_sys::InvalidOid);
+    let options = call.datum(0).unwrap_or(pg_sys::Datum::null());
+    let allowed: &[&CStr] = match catalog {
+        pg_sys::ForeignTableRelationId => pg_compat::TABLE_OPTIONS,
+        pg_sys::AttributeRelationId => &COLUMN_OPTIONS,
+        _ => &[],
+    };
+    let mut check = Validation { allowed, source_given: false, column_options: Vec::new(), copy: PgList::new() };
+    // SAFETY: PostgreSQL passes its own option array, which untransformRelOptions turns into a list of DefElems.
+    unsafe {
+        for option in PgList::<pg_sys::DefElem>::from_pg(pg_sys::untransformRelOptions(options)).iter_ptr() {
+            check.option(option);
+        }
+        pg_sys::ProcessCopyOptions(std::ptr::null_mut(), std::ptr::null_mut(), true, with_csv_format(check.copy));
+    }
+    if catalog == pg_sys::ForeignTableRelationId && !check.source_given {
+        raise(missing_source());
+    }
+    pg_sys::Datum::null()
+}
+
+/// The validator's progress through the options of one object.
+struct Validation {
+    allowed: &'static [&'static CStr],
+    source_given: bool,
+    column_options: Vec<&'static CStr>,
+    copy: PgList<pg_sys::DefElem>,
+}
+
+impl Validation {
+    /// # Safety
+    /// `option` must be a DefElem with a string value.
+    unsafe fn option(&mut self, option: *mut pg_sys::DefElem) {
+        // SAFETY: the caller's promise.
+        let name = unsafe { CStr::from_ptr((*option).defname) };
+        if !self.allowed.contains(&name) {
+            raise(invalid_option(name, self.allowed));
+        }
+        if SOURCES.contains(&name) {
+            if self.source_given {
+                raise(report(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "conflicting or redundant options"));
+            }
+            check_source_privilege(name);
+            self.source_given = true;
+        } else if let Some(known) = COLUMN_OPTIONS.into_iter().find(|known| *known == name) {
+            if self.column_options.contains(&known) {
+                let hint = format!("Option \"{}\" supplied more than once for a column.", known.to_string_lossy());
+                raise(report(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "conflicting or redundant options").set_hint(hint));
+            }
+            self.column_options.push(known);
+            // SAFETY: the caller's promise. Any legal boolean will do here; its value matters when the table is read.
+            unsafe { pg_sys::defGetBoolean(option) };
+        } else {
+            self.copy.push(option);
+        }
+    }
+}
+
+/// Only who may read server files may say which file is read, and likewise for programs.
+fn check_source_privilege(option: &CStr) {
+    let (role, role_name) = if option == c"filename" {
+        (pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES), "pg_read_server_files")
+    } else {
+        (pg_sys::Oid::from(pg_sys::ROLE_PG_EXECUTE_SERVER_PROGRAM), "pg_execute_server_program")
+    };
+    // SAFETY: plain catalog lookups.
+    if !unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), role) } {
+        let option = option.to_string_lossy();
+        let (message, detail) = pg_compat::source_privilege_texts(&option, role_name);
+        let denied = report(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message);
+        raise(match detail {
+            Some(detail) => denied.set_detail(detail),
+            None => denied,
+        });
+    }
+}
+
+fn missing_source() -> ErrorReport {
+    report(
+        PgSqlErrorCode::ERRCODE_FDW_DYNAMIC_PARAMETER_VALUE_NEEDED,
+        "either filename or program is required for fastcsv foreign tables",
+    )
+}
+
+/// An option that does not belong here, with a hint as the server's version of file_fdw gives it: the list of valid
+/// names, or from PostgreSQL 16 the one that looks most like it.
+fn invalid_option(name: &CStr, allowed: &[&CStr]) -> ErrorReport {
+    let invalid = report(
+        PgSqlErrorCode::ERRCODE_FDW_INVALID_OPTION_NAME,
+        format!("invalid option \"{}\"", name.to_string_lossy()),
+    );
+    if allowed.is_empty() {
+        return invalid.set_hint("There are no valid options in this context.");
+    }
+    if pg_compat::HINT_LISTS_OPTIONS {
+        let names: Vec<_> = allowed.iter().map(|option| option.to_string_lossy()).collect();
+        return invalid.set_hint(format!("Valid options in this context are: {}", names.join(", ")));
+    }
+    match closest(name, allowed) {
+        Some(option) => invalid.set_hint(format!("Perhaps you meant the option \"{}\".", option.to_string_lossy())),
+        None => invalid,
+    }
+}
+
+/// The allowed name that looks most like `name`, by PostgreSQL's own measure.
+fn closest(name: &CStr, allowed: &[&CStr]) -> Option<CString> {
+    let candidates: Vec<*const c_char> = allowed.iter().map(|option| option.as_ptr()).collect();
+    let count = i32::try_from(candidates.len()).ok()?;
+    // SAFETY: the candidates are C strings and outlive the call, which returns one of them or NULL. It can raise no
+    // error: the names are short.
+    unsafe {
+        let found = shim::fastcsv_shim_closest_name(name.as_ptr(), candidates.as_ptr(), count);
+        (!found.is_null()).then(|| CStr::from_ptr(found).to_owned())
+    }
+}
+
+/// An error of a user's making, not yet raised.
+pub(crate) fn report(code: PgSqlErrorCode, message: impl Into<String>) -> ErrorReport {
+    ErrorReport::new(code, message.into(), "fastcsv")
+}
+
+/// Raises `error` as an ERROR.
+pub(crate) fn raise(error: ErrorReport) -> ! {
+    error.report(PgLogLevel::ERROR);
+    unreachable!("an ERROR does not return")
+}

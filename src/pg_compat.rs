@@ -1,0 +1,126 @@
+//! Every difference between PostgreSQL's major versions that Rust code here must know. (The C shim has its own.)
+
+#![expect(unsafe_code, reason = "reads a tuple descriptor, whose layout differs by version")]
+
+use std::ffi::{CStr, c_char, c_int};
+
+use pgrx::pg_sys;
+
+/// The options of a foreign table, in the order in which `file_fdw` names them.
+pub(crate) const TABLE_OPTIONS: &[&CStr] = &[
+    c"filename",
+    c"program",
+    c"format",
+    c"header",
+    c"delimiter",
+    c"quote",
+    c"escape",
+    c"null",
+    #[cfg(not(feature = "pg15"))]
+    c"default",
+    c"encoding",
+    #[cfg(feature = "pg18")]
+    c"on_error",
+    #[cfg(feature = "pg18")]
+    c"log_verbosity",
+    #[cfg(feature = "pg18")]
+    c"reject_limit",
+];
+
+/// Does the hint about an invalid option list all valid ones (15), or name the closest (16 and later)?
+pub(crate) const HINT_LISTS_OPTIONS: bool = cfg!(feature = "pg15");
+
+/// Message and detail for who may not set a foreign table's source.
+pub(crate) fn source_privilege_texts(option: &str, role: &str) -> (String, Option<String>) {
+    if cfg!(feature = "pg15") {
+        let who = format!("only superuser or a role with privileges of the {role} role");
+        (format!("{who} may specify the {option} option of a fastcsv foreign table"), None)
+    } else {
+        (
+            format!("permission denied to set the \"{option}\" option of a fastcsv foreign table"),
+            Some(format!("Only roles with privileges of the \"{role}\" role may set this option.")),
+        )
+    }
+}
+
+/// The columns of a tuple descriptor, dropped ones included.
+///
+/// # Safety
+/// `descriptor` must be valid for as long as the slice is used.
+pub(crate) unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sys::FormData_pg_attribute] {
+    // SAFETY: the caller's promise. The attributes follow the descriptor's head; in 18 an array of compact ones
+    // stands between.
+    unsafe {
+        let count = usize::try_from((*descriptor).natts).unwrap_or(0);
+        #[cfg(not(feature = "pg18"))]
+        let first = (*descriptor).attrs.as_ptr();
+        #[cfg(feature = "pg18")]
+        let first = (*descriptor).compact_attrs.as_ptr().add(count).cast();
+        std::slice::from_raw_parts(first, count)
+    }
+}
+
+/// `pg_char_to_encoding`, under the name it has in this version.
+///
+/// # Safety
+/// `name` must be a C string.
+pub(crate) unsafe fn encoding_number(name: *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return pg_sys::pg_char_to_encoding(name);
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        return pg_sys::pg_char_to_encoding_private(name);
+    }
+}
+
+/// `vacuum_delay_point`, called while ANALYZE samples.
+pub(crate) fn analyze_delay_point() {
+    // SAFETY: takes no pointer; may raise a cancel.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::vacuum_delay_point();
+        #[cfg(feature = "pg18")]
+        pg_sys::vacuum_delay_point(true);
+    }
+}
+
+/// What a scan's path costs and carries.
+pub(crate) struct PathParts {
+    pub(crate) rows: f64,
+    pub(crate) startup_cost: f64,
+    pub(crate) total_cost: f64,
+    pub(crate) private: *mut pg_sys::List,
+}
+
+/// Makes the path of a foreign scan.
+///
+/// # Safety
+/// `root` and `relation` must be what the planner passed.
+pub(crate) unsafe fn foreign_scan_path(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    parts: &PathParts,
+) -> *mut pg_sys::Path {
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller's promise; null stands for the default target, no path keys, no outer path.
+    unsafe {
+        pg_sys::create_foreignscan_path(
+            root,
+            relation,
+            std::ptr::null_mut(),
+            parts.rows,
+            #[cfg(feature = "pg18")]
+            0, // disabled nodes
+            parts.startup_cost,
+            parts.total_cost,
+            none,
+            (*relation).lateral_relids,
+            std::ptr::null_mut(),
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            none, // restrict infos
+            parts.private,
+        )
+        .cast()
+    }
+}

@@ -1,0 +1,260 @@
+//! Where in the file an error happened: the CONTEXT line fastcsv adds below COPY's own.
+//!
+//! `fastcsv: file "/data/f.csv", line 3, record 2, byte 17`: the physical line and the byte at which the record
+//! starts, and its number. COPY's own number counts differently (a quoted line end in the first record is not
+//! counted, and a record that spans lines is named by its last), so it can be another; both are shown.
+//!
+//! While PostgreSQL's parser reads serially nothing is counted on the way. When an error is being reported, the
+//! engine scans the file again up to COPY's number, through the descriptor COPY still holds, which is the same file
+//! even if another has taken its name. What cannot be known so (a pipe's bytes are gone; rows being written are
+//! numbered by the reader's line) is left out rather than guessed.
+
+#![expect(unsafe_code, reason = "an error context callback, called by PostgreSQL with a pointer")]
+
+use std::ffi::{CStr, CString, c_void};
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::fs::FileExt;
+
+use fastcsv_engine::dialect::{Dialect, DialectBuilder, Quoting};
+use fastcsv_engine::locate::{self, Checkpoint, Located, Place};
+use pgrx::{pg_guard, pg_sys};
+
+use crate::encoding;
+use crate::options::Source;
+use crate::pg_raw;
+use crate::referee::shim::{self, CopyView, ErrorView, Format};
+
+/// An error context that adds our line. It must lie directly below COPY's own context on PostgreSQL's stack, and
+/// adds nothing while COPY's is not there.
+pub(crate) struct PositionContext {
+    callback: pg_sys::ErrorContextCallback,
+    source: Source,
+    /// Where this read began.
+    start: Checkpoint,
+    /// A descriptor of the file, where COPY does not have one.
+    descriptor: Option<RawFd>,
+    /// Records read so far since `start`, where they are counted.
+    records: Option<u64>,
+}
+
+impl PositionContext {
+    /// For a COPY whose records nobody counts on the way.
+    pub(crate) fn uncounted(source: Source) -> Self {
+        Self { records: None, ..Self::counting(source, Checkpoint::START, None) }
+    }
+
+    /// For a read that tells of each record by [`PositionContext::count_record`], begun at `start`.
+    pub(crate) fn counting(source: Source, start: Checkpoint, descriptor: Option<RawFd>) -> Self {
+        let callback = pg_sys::ErrorContextCallback {
+            previous: std::ptr::null_mut(),
+            callback: Some(add_position),
+            arg: std::ptr::null_mut(),
+        };
+        Self { callback, source, start, descriptor, records: Some(0) }
+    }
+
+    /// The input whose records are read.
+    pub(crate) fn source(&self) -> Source {
+        self.source
+    }
+
+    /// One more record was read.
+    pub(crate) fn count_record(&mut self) {
+        self.records = self.records.map(|count| count + 1);
+    }
+
+    /// Links this context above `outer` and returns it for COPY's to be linked above.
+    ///
+    /// # Safety
+    /// `self` must stay where it is for as long as the returned pointer is on PostgreSQL's stack.
+    pub(crate) unsafe fn push_on(
+        &mut self,
+        outer: *mut pg_sys::ErrorContextCallback,
+    ) -> *mut pg_sys::ErrorContextCallback {
+        self.callback.previous = outer;
+        self.callback.arg = (&raw mut *self).cast();
+        &raw mut self.callback
+    }
+
+    /// The COPY whose context lies directly above ours, if there is one.
+    ///
+    /// # Safety
+    /// Must be called from an error context callback below which the stack is intact.
+    unsafe fn copy_above(&self) -> Option<pg_sys::CopyFromState> {
+        let copy_callback = pg_raw::CopyFromErrorCallback as unsafe extern "C-unwind" fn(*mut c_void);
+        let ours = (&raw const self.callback).cast_mut();
+        // SAFETY: PostgreSQL's stack is a linked list of live records from its top down to ours.
+        unsafe {
+            let mut entry = pg_sys::error_context_stack;
+            while !entry.is_null() && entry != ours {
+                if (*entry).previous == ours {
+                    let is_copy = (*entry).callback.is_some_and(|f| std::ptr::fn_addr_eq(f, copy_callback));
+                    return is_copy.then(|| (*entry).arg.cast());
+                }
+                entry = (*entry).previous;
+            }
+        }
+        None
+    }
+
+    /// What is known of the place of the error now being reported.
+    fn known(&self, copy: &CopyView, error: &ErrorView) -> Known {
+        let nothing = Known { place: None, record: None };
+        if !copy.line_shown || is_cancel(error) {
+            return nothing;
+        }
+        let is_of_a_row = copy.row_known || error.from_reader || is_constraint(error);
+        if !is_of_a_row {
+            return nothing; // rows are being written, and COPY shows the line its reader is at
+        }
+        if let Some(place) = self.locate(copy) {
+            // The header is no record.
+            let record = place.record.checked_sub(u64::from(copy.has_header)).filter(|record| *record > 0);
+            return Known { place: Some(place), record };
+        }
+        Known { place: None, record: self.records.and_then(|count| self.counted_record(copy, count)) }
+    }
+
+    /// The number of the record being read, the one after `count` records that were delivered. The first that is read
+    /// of a file may be its header.
+    fn counted_record(&self, copy: &CopyView, count: u64) -> Option<u64> {
+        let from_start = self.start.record == 1;
+        match (copy.has_header, from_start) {
+            (true, true) => (count > 0).then_some(count + 1),
+            (true, false) => Some(self.start.record - 1 + count),
+            (false, _) => Some(self.start.record + count),
+        }
+    }
+
+    /// Scans the file again for the record that COPY's line number belongs to.
+    fn locate(&self, copy: &CopyView) -> Option<Place> {
+        let descriptor = self.descriptor.or_else(|| (copy.descriptor >= 0).then_some(copy.descriptor))?;
+        let dialect = dialect(copy)?;
+        let mut bytes = Reread { file: borrow(descriptor), offset: self.start.byte };
+        match locate::locate(&mut bytes, &dialect, self.start, copy.line_number, &mut no_interrupt_pending) {
+            Ok(Located::Found(place)) => Some(place),
+            Ok(Located::Beyond | Located::Stopped) | Err(_) => None,
+        }
+    }
+}
+
+/// The parts of a position that could be found out.
+struct Known {
+    place: Option<Place>,
+    record: Option<u64>,
+}
+
+/// The callback itself.
+#[pg_guard]
+unsafe extern "C-unwind" fn add_position(context: *mut c_void) {
+    // SAFETY: `push_on` made the argument point to the context, which lives while it is on the stack; PostgreSQL
+    // calls this while it reports an error, with the stack intact.
+    unsafe {
+        let context = &*context.cast::<PositionContext>();
+        let Some(copy) = context.copy_above() else { return };
+        let error = ErrorView::current();
+        if !error.is_error() {
+            return; // a NOTICE is no error, and a FATAL must not wait for a scan
+        }
+        let copy = CopyView::of(copy);
+        shim::add_context(&describe(
+            context.source.bytes(),
+            context.source.is_program,
+            &context.known(&copy, &error),
+            &error,
+        ));
+    }
+}
+
+/// The line itself.
+fn describe(name: &[u8], is_program: bool, known: &Known, error: &ErrorView) -> CString {
+    let mut line = Vec::from(if is_program { &b"fastcsv: program \""[..] } else { b"fastcsv: file \"" });
+    line.extend_from_slice(name);
+    line.push(b'"');
+    let mut part = |text: String| line.extend_from_slice(text.as_bytes());
+    if let Some(place) = &known.place {
+        part(format!(", line {}", place.line));
+    }
+    if let Some(record) = known.record {
+        part(format!(", record {record}"));
+    }
+    if let Some(place) = &known.place {
+        part(format!(", byte {}", place.byte));
+        if let Some(quote) = place.open_quote.as_ref().filter(|_| is_bad_format(error)) {
+            part(format!("; the quoted field opens at line {}, byte {}", quote.line, quote.byte));
+        }
+    }
+    CString::new(line).unwrap_or_default() // a C string's bytes and digits hold no NUL
+}
+
+/// The file's dialect, or `None` where its structure cannot be seen in the raw bytes.
+fn dialect(copy: &CopyView) -> Option<Dialect> {
+    // In the encodings only a client can use, a character's later bytes may look like ASCII from '0' (0x30) up.
+    let may_be_hidden = |byte: u8| encoding::is_client_only(copy.encoding) && byte >= b'0';
+    let builder: DialectBuilder = match copy.format() {
+        Format::Binary => return None,
+        Format::Text => Dialect::builder().quote(None).escape(Some(b'\\')),
+        Format::Csv => Dialect::builder().quote(Some(copy.quote)).escape(Some(copy.escape)),
+    };
+    let dialect = builder.quoting(Quoting::Toggle).delimiter(&[copy.delimiter]).build().ok()?;
+    let visible = [dialect.quote(), dialect.escape()].into_iter().flatten().all(|byte| !may_be_hidden(byte));
+    visible.then_some(dialect)
+}
+
+/// Was the statement told to stop? Then nobody should wait for a scan of the file.
+fn is_cancel(error: &ErrorView) -> bool {
+    class(error) == *b"57"
+}
+
+/// A constraint's violation is reported with the number of the very row.
+fn is_constraint(error: &ErrorView) -> bool {
+    class(error) == *b"23"
+}
+
+fn is_bad_format(error: &ErrorView) -> bool {
+    error.sqlstate == pgrx::PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT as i32
+}
+
+/// The first two characters of the SQLSTATE: PostgreSQL packs each into 6 bits, the first lowest, less '0'.
+fn class(error: &ErrorView) -> [u8; 2] {
+    let character = |shift: u32| ((error.sqlstate >> shift) & 0x3f) as u8 + b'0';
+    [character(0), character(6)]
+}
+
+/// Scanning goes on until somebody asks the session to stop.
+fn no_interrupt_pending() -> bool {
+    // SAFETY: plain flags set by signal handlers, read on PostgreSQL's own thread.
+    unsafe { pg_sys::QueryCancelPending == 0 && pg_sys::ProcDiePending == 0 }
+}
+
+/// The file behind a descriptor that somebody else owns and closes.
+fn borrow(descriptor: RawFd) -> ManuallyDrop<File> {
+    // SAFETY: the descriptor is open for as long as its COPY lives, which is longer than this report; it is never
+    // closed here.
+    ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) })
+}
+
+/// Reads a file at offsets of its own, so that COPY's place in it is not moved.
+struct Reread {
+    file: ManuallyDrop<File>,
+    offset: u64,
+}
+
+impl Read for Reread {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+impl Source {
+    /// The name's bytes, in the server's encoding.
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: a source's name is a C string that lives as long as its scan or load.
+        unsafe { CStr::from_ptr(self.name) }.to_bytes()
+    }
+}

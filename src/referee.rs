@@ -1,0 +1,239 @@
+//! The referee: PostgreSQL's own COPY parser, which can be started at any record of a file.
+//!
+//! Whatever fastcsv does not finish as a plain success is read by this parser, so rows, errors, their CONTEXT and
+//! their line numbers are COPY's own by construction. It comes in two shapes:
+//!
+//! * [`Referee::open`]: COPY opens the file or starts the program itself, so that its own checks, texts and
+//!   progress reports apply;
+//! * [`Referee::start_at`]: a [`Feed`] hands it bytes from any record on, with COPY's line number and the file's
+//!   line-end style set to what a read of the whole file would have had there.
+//!
+//! While a row is read two error contexts are on PostgreSQL's stack: COPY's, which writes the line number and the
+//! value, and below it ours ([`crate::position`]), which adds the place in the file. They are pushed on entry and
+//! popped on success only: on an error whoever catches it restores the stack, and until then it is being read.
+
+#![expect(unsafe_code, reason = "drives PostgreSQL's COPY parser through its C interface")]
+
+pub(crate) mod shim;
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use fastcsv_engine::dialect::LineEnd;
+use fastcsv_engine::locate::Checkpoint;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::options::Source;
+use crate::pg_raw;
+use crate::position::PositionContext;
+
+/// Where a referee's bytes come from when it does not open the file itself.
+pub(crate) trait Feed {
+    /// Fills `buffer` from its start with the next bytes; 0 means the end.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// A descriptor through which the whole file can be read again, if there is one.
+    fn descriptor(&self) -> Option<RawFd>;
+}
+
+/// PostgreSQL's COPY parser over one input. Lives at a fixed address in PostgreSQL's memory, since the error
+/// contexts point into it, and owns nothing with a destructor.
+pub(crate) struct Referee {
+    state: pg_sys::CopyFromState,
+    position: PositionContext,
+    copy_context: pg_sys::ErrorContextCallback,
+    feed: Option<NonNull<dyn Feed>>,
+}
+
+/// The referee whose `NextCopyFrom` is running: COPY's callback carries no argument of its own.
+static READING: AtomicPtr<Referee> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Referee {
+    /// Lets COPY open `source` itself and makes a referee over it, in the current memory context.
+    ///
+    /// # Errors
+    /// Raises COPY's own errors: of its options, of opening the file or of starting the program.
+    ///
+    /// # Safety
+    /// `relation` must stay open, and `options` and the source's name allocated, for as long as the referee is used.
+    /// Nothing with a destructor may be alive on the caller's frame (see [`pg_raw`]).
+    pub(crate) unsafe fn open(relation: pg_sys::Relation, source: Source, options: *mut pg_sys::List) -> *mut Self {
+        let nothing: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the caller's promise; no WHERE, no column list and no parse state are needed.
+        unsafe {
+            let state = pg_raw::BeginCopyFrom(
+                nothing.cast(),
+                relation,
+                nothing.cast(),
+                source.name,
+                source.is_program,
+                None,
+                nothing.cast(),
+                options,
+            );
+            Self::allocate(state, PositionContext::counting(source, Checkpoint::START, None), None)
+        }
+    }
+
+    /// Makes a referee, in the current memory context, that reads `feed` as if everything before `start` had been
+    /// read already. A header is read only when `start` is the beginning of the file.
+    ///
+    /// # Safety
+    /// As for [`Referee::open`]; and `feed`, placed at `start`, must outlive the referee.
+    pub(crate) unsafe fn start_at(
+        relation: pg_sys::Relation,
+        source: Source,
+        options: *mut pg_sys::List,
+        feed: NonNull<dyn Feed>,
+        start: Checkpoint,
+    ) -> *mut Self {
+        let nothing: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the caller's promise; the feed is asked for its descriptor only.
+        unsafe {
+            let state = pg_raw::BeginCopyFrom(
+                nothing.cast(),
+                relation,
+                nothing.cast(),
+                std::ptr::null(),
+                false,
+                Some(read_feed),
+                nothing.cast(),
+                options,
+            );
+            // COPY adds one when it begins the record.
+            shim::fastcsv_shim_start_at(state, start.number - 1, eol_type(start.line_end));
+            let position = PositionContext::counting(source, start, feed.as_ref().descriptor());
+            Self::allocate(state, position, Some(feed))
+        }
+    }
+
+    /// # Safety
+    /// `state` must be a live COPY FROM.
+    unsafe fn allocate(
+        state: pg_sys::CopyFromState,
+        position: PositionContext,
+        feed: Option<NonNull<dyn Feed>>,
+    ) -> *mut Self {
+        let copy_context = pg_sys::ErrorContextCallback {
+            previous: std::ptr::null_mut(),
+            callback: Some(pg_raw::CopyFromErrorCallback),
+            arg: state.cast(),
+        };
+        // SAFETY: palloc returns memory large and aligned enough (8 bytes) for this plain struct, or raises an error.
+        unsafe {
+            let place: *mut Self = pg_sys::palloc(size_of::<Self>()).cast();
+            place.write(Self { state, position, copy_context, feed });
+            place
+        }
+    }
+
+    /// Reads the next row into `values` and `nulls`, one element a column of the relation; false at the end.
+    /// `expressions` serves DEFAULT values and may be null where there are none.
+    ///
+    /// # Errors
+    /// Raises the error COPY raises for this row.
+    ///
+    /// # Safety
+    /// `this` must come from this type's constructors and not be ended; both arrays must be long enough. Nothing
+    /// with a destructor may be alive on the caller's frame.
+    pub(crate) unsafe fn next_row(
+        this: *mut Self,
+        expressions: *mut pg_sys::ExprContext,
+        values: *mut pg_sys::Datum,
+        nulls: *mut bool,
+    ) -> bool {
+        // SAFETY: the caller's promise. PostgreSQL runs on one thread, so nobody else touches the stack or `this`.
+        unsafe {
+            let outer = pg_sys::error_context_stack;
+            (*this).push_contexts(outer);
+            READING.store(this, Ordering::Relaxed);
+            let found = pg_raw::NextCopyFrom((*this).state, expressions, values, nulls);
+            pg_sys::error_context_stack = outer;
+            if found {
+                (*this).position.count_record();
+            }
+            found
+        }
+    }
+
+    /// Puts COPY's error context above ours above `outer`.
+    ///
+    /// # Safety
+    /// `self` must stay where it is until the contexts are popped.
+    unsafe fn push_contexts(&mut self, outer: *mut pg_sys::ErrorContextCallback) {
+        // SAFETY: the caller's promise; the stack is a linked list of such records.
+        unsafe {
+            self.copy_context.previous = self.position.push_on(outer);
+            pg_sys::error_context_stack = &raw mut self.copy_context;
+        }
+    }
+
+    /// Was the row just read passed over by `ON_ERROR ignore`? (From PostgreSQL 17; false before.)
+    ///
+    /// # Errors
+    /// Raises COPY's error when more rows were passed over than `REJECT_LIMIT` allows.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn row_was_skipped(this: *mut Self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let skipped = shim::fastcsv_shim_row_was_skipped((*this).state);
+            if skipped {
+                let outer = pg_sys::error_context_stack;
+                (*this).push_contexts(outer);
+                shim::fastcsv_shim_check_reject_limit((*this).state);
+                pg_sys::error_context_stack = outer;
+            }
+            skipped
+        }
+    }
+
+    /// Ends the read: says how many rows were passed over, and closes the file or waits for the program.
+    ///
+    /// # Errors
+    /// Raises COPY's error when the program failed.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; `this` must not be used again.
+    pub(crate) unsafe fn end(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            shim::fastcsv_shim_report_skipped((*this).state);
+            pg_raw::EndCopyFrom((*this).state);
+            pg_sys::pfree(this.cast());
+        }
+    }
+}
+
+/// COPY's `EolType` for a line-end style.
+fn eol_type(line_end: Option<LineEnd>) -> i32 {
+    match line_end {
+        None => 0,
+        Some(LineEnd::Lf) => 1,
+        Some(LineEnd::Cr) => 2,
+        Some(LineEnd::CrLf) => 3,
+    }
+}
+
+/// COPY's data source callback: fills `buffer` with at least one byte and at most `most`, or returns 0 at the end.
+#[pg_guard]
+unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: c_int) -> c_int {
+    // SAFETY: COPY calls this only below `next_row`, which has stored its referee, and passes a buffer of `most`
+    // bytes. They are initialised here, so that the feed sees ordinary memory.
+    let (referee, buffer) = unsafe {
+        let length = usize::try_from(most).expect("COPY asks for a positive number of bytes");
+        std::ptr::write_bytes(buffer.cast::<u8>(), 0, length);
+        (&mut *READING.load(Ordering::Relaxed), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length))
+    };
+    let mut feed = referee.feed.expect("only a referee with a feed has this callback");
+    // SAFETY: the feed outlives the referee (see `start_at`), and nobody else uses it meanwhile.
+    match unsafe { feed.as_mut() }.read(buffer) {
+        Ok(count) => c_int::try_from(count).expect("a feed returns no more than it was asked for"),
+        Err(error) => shim::raise_file_error(&error, c"read", referee.position.source().name),
+    }
+}

@@ -1,0 +1,186 @@
+/*
+ * The one piece of C: it reads and sets fields of CopyFromStateData, which is opaque to the Rust bindings and
+ * differs between PostgreSQL's major versions, and calls what exists only as a variadic function or a macro.
+ * Nothing is decided here that Rust could decide.
+ */
+#include "shim.h"
+
+#include <sys/stat.h>
+
+#include "commands/copyfrom_internal.h"
+#include "utils/memutils.h"
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#include "utils/varlena.h"
+#endif
+
+/*
+ * Lets a parse begin at a record in the middle of a file: line_number is what COPY would have counted before that
+ * record, line_end the style the file was found to have (an EolType). A line number above 0 also keeps COPY from
+ * taking the first record for a header.
+ */
+void
+fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
+{
+	cstate->cur_lineno = line_number;
+	cstate->eol_type = (EolType) line_end;
+}
+
+/* The descriptor of a regular file that COPY opened itself, else -1. */
+static int32
+rereadable_descriptor(CopyFromState cstate)
+{
+	struct stat st;
+	int			fd;
+
+	if (cstate->copy_src != COPY_FILE || cstate->is_program || cstate->copy_file == NULL)
+		return -1;
+	fd = fileno(cstate->copy_file);
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return -1;
+	return fd;
+}
+
+void
+fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view)
+{
+	memset(view, 0, sizeof(*view));
+	view->line_number = cstate->cur_lineno;
+	view->fd = rereadable_descriptor(cstate);
+	view->encoding = cstate->file_encoding;
+	view->format = cstate->opts.binary ? FASTCSV_FORMAT_BINARY :
+		cstate->opts.csv_mode ? FASTCSV_FORMAT_CSV : FASTCSV_FORMAT_TEXT;
+	if (cstate->opts.delim)
+		view->delimiter = (uint8) cstate->opts.delim[0];
+	if (cstate->opts.csv_mode)
+	{
+		view->quote = (uint8) cstate->opts.quote[0];
+		view->escape = (uint8) cstate->opts.escape[0];
+	}
+	view->has_header = cstate->opts.header_line != COPY_HEADER_FALSE;
+#if PG_VERSION_NUM >= 160000
+	view->line_shown = !cstate->relname_only;
+#else
+	view->line_shown = true;
+#endif
+	view->row_known = cstate->cur_attname != NULL || (!cstate->opts.binary && cstate->line_buf_valid);
+}
+
+/* Source files in which reading a line ends: the parser, encoding checks and conversions, and its line buffer. */
+static bool
+is_reader_source(const char *path)
+{
+	static const char *const names[] = {"copyfromparse.c", "mbutils.c", "stringinfo.c"};
+	const char *base;
+
+	if (path == NULL)
+		return false;
+	base = strrchr(path, '/');
+	base = base ? base + 1 : path;
+	for (size_t i = 0; i < lengthof(names); i++)
+		if (strcmp(base, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* To be called from an error context callback only: at any other time there is no error to look at. */
+void
+fastcsv_shim_view_error(FastcsvErrorView *view)
+{
+	MemoryContext scratch = AllocSetContextCreate(TopMemoryContext, "fastcsv error view", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	ErrorData  *edata = CopyErrorData();
+
+	view->level = edata->elevel;
+	view->sqlstate = edata->sqlerrcode;
+	view->from_reader = is_reader_source(edata->filename);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(scratch);
+}
+
+void
+fastcsv_shim_add_context(const char *line)
+{
+	errcontext("%s", line);
+}
+
+/*
+ * An error position that points into text we made up is moved to that text, less a prefix the user never wrote, as
+ * SPI does for the queries it runs.
+ */
+void
+fastcsv_shim_move_position(const char *query, int32 prefix)
+{
+	int			position = geterrposition();
+
+	if (position <= 0)
+		return;
+	errposition(0);
+	internalerrposition(position > prefix ? position - prefix : 1);
+	internalerrquery(query);
+}
+
+/* Raises what PostgreSQL says when a system call on a file failed, with the SQLSTATE that belongs to the errno. */
+void
+fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name)
+{
+	errno = error_number;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not %s file \"%s\": %m", doing, name)));
+}
+
+/* Has NextCopyFrom come back without a row because ON_ERROR ignore passed over one? Forgets it again. */
+bool
+fastcsv_shim_row_was_skipped(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 170000
+	if (cstate->opts.on_error == COPY_ON_ERROR_IGNORE && cstate->escontext->error_occurred)
+	{
+		cstate->escontext->error_occurred = false;
+		return true;
+	}
+#endif
+	return false;
+}
+
+void
+fastcsv_shim_check_reject_limit(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 180000
+	if (cstate->opts.reject_limit > 0 && cstate->num_errors > cstate->opts.reject_limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("skipped more than REJECT_LIMIT (%" PRId64 ") rows due to data type incompatibility",
+						cstate->opts.reject_limit)));
+#endif
+}
+
+void
+fastcsv_shim_report_skipped(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 180000
+	if (cstate->opts.on_error == COPY_ON_ERROR_IGNORE && cstate->num_errors > 0 &&
+		cstate->opts.log_verbosity >= COPY_LOG_VERBOSITY_DEFAULT)
+		ereport(NOTICE,
+				errmsg_plural("%" PRIu64 " row was skipped due to data type incompatibility",
+							  "%" PRIu64 " rows were skipped due to data type incompatibility",
+							  cstate->num_errors, cstate->num_errors));
+#endif
+}
+
+/* The candidate that looks most like name, or NULL where none is close; always NULL before PostgreSQL 16. */
+const char *
+fastcsv_shim_closest_name(const char *name, const char *const *candidates, int32 count)
+{
+#if PG_VERSION_NUM >= 160000
+	ClosestMatchState match;
+
+	initClosestMatch(&match, name, 4);
+	for (int32 i = 0; i < count; i++)
+		updateClosestMatch(&match, candidates[i]);
+	return getClosestMatch(&match);
+#else
+	return NULL;
+#endif
+}

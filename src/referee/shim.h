@@ -1,0 +1,50 @@
+/*
+ * What src/referee.rs needs of PostgreSQL and cannot reach from Rust. Its Rust side is src/referee/shim.rs; the
+ * two must change together.
+ */
+#ifndef FASTCSV_SHIM_H
+#define FASTCSV_SHIM_H
+
+#include "postgres.h"
+
+#include "commands/copy.h"
+
+/* What a COPY in progress tells about where it is and how it reads. */
+typedef struct FastcsvCopyView
+{
+	uint64		line_number;	/* COPY's own count: the record being read, 0 before the first */
+	int32		fd;				/* the descriptor it reads, or -1 where the same bytes cannot be read again */
+	int32		encoding;		/* the file's encoding, a PostgreSQL encoding number */
+	int32		format;			/* FASTCSV_FORMAT_* */
+	uint8		delimiter;
+	uint8		quote;			/* CSV only */
+	uint8		escape;			/* CSV only */
+	bool		has_header;
+	bool		line_shown;		/* COPY's CONTEXT line names a line at all */
+	bool		row_known;		/* a whole line or a column of it is shown: line_number is that row's */
+} FastcsvCopyView;
+
+#define FASTCSV_FORMAT_CSV		0
+#define FASTCSV_FORMAT_TEXT		1
+#define FASTCSV_FORMAT_BINARY	2
+
+/* What is known of the error now being reported, for use in an error context callback. */
+typedef struct FastcsvErrorView
+{
+	int32		level;			/* ERROR, NOTICE, ... */
+	int32		sqlstate;
+	bool		from_reader;	/* raised while a line was being read, not while rows were being written */
+} FastcsvErrorView;
+
+extern void fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end);
+extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
+extern void fastcsv_shim_view_error(FastcsvErrorView *view);
+extern void fastcsv_shim_add_context(const char *line);
+extern void fastcsv_shim_move_position(const char *query, int32 prefix);
+extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name) pg_attribute_noreturn();
+extern bool fastcsv_shim_row_was_skipped(CopyFromState cstate);
+extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
+extern void fastcsv_shim_report_skipped(CopyFromState cstate);
+extern const char *fastcsv_shim_closest_name(const char *name, const char *const *candidates, int32 count);
+
+#endif

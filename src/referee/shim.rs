@@ -1,0 +1,125 @@
+//! The Rust side of `shim.h`: what the C shim can tell of a COPY in progress, and do to it.
+
+#![expect(unsafe_code, reason = "declarations of C functions and the structs they fill")]
+
+use std::ffi::{CStr, c_char};
+use std::io;
+use std::mem::MaybeUninit;
+
+use pgrx::pg_sys;
+
+/// What a COPY in progress tells about where it is and how it reads. Layout: `FastcsvCopyView` in `shim.h`.
+#[repr(C)]
+pub(crate) struct CopyView {
+    /// COPY's own count: the record being read, 0 before the first.
+    pub(crate) line_number: u64,
+    /// The descriptor of the regular file COPY reads, or -1 where the same bytes cannot be read again.
+    pub(crate) descriptor: i32,
+    /// The file's encoding, a PostgreSQL encoding number.
+    pub(crate) encoding: i32,
+    format: i32,
+    /// The delimiter byte; 0 for the binary format.
+    pub(crate) delimiter: u8,
+    /// The quote byte; 0 unless the format is CSV.
+    pub(crate) quote: u8,
+    /// The escape byte; 0 unless the format is CSV.
+    pub(crate) escape: u8,
+    /// Is the first record a header?
+    pub(crate) has_header: bool,
+    /// Does COPY's CONTEXT line name a line at all?
+    pub(crate) line_shown: bool,
+    /// Does COPY's CONTEXT line show a whole row or a column of it, so that `line_number` is that row's?
+    pub(crate) row_known: bool,
+}
+
+/// COPY's formats.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Csv,
+    Text,
+    Binary,
+}
+
+impl CopyView {
+    /// # Safety
+    /// `state` must be a live COPY FROM.
+    pub(crate) unsafe fn of(state: pg_sys::CopyFromState) -> Self {
+        let mut view = MaybeUninit::uninit();
+        // SAFETY: the caller's promise; the shim fills every field.
+        unsafe {
+            fastcsv_shim_view_copy(state, view.as_mut_ptr());
+            view.assume_init()
+        }
+    }
+
+    /// The format being read.
+    pub(crate) fn format(&self) -> Format {
+        match self.format {
+            0 => Format::Csv,
+            1 => Format::Text,
+            _ => Format::Binary,
+        }
+    }
+}
+
+/// What is known of the error now being reported. Layout: `FastcsvErrorView` in `shim.h`.
+#[repr(C)]
+pub(crate) struct ErrorView {
+    /// ERROR, NOTICE and so on, as PostgreSQL numbers them.
+    level: i32,
+    /// The SQLSTATE, packed as PostgreSQL packs it.
+    pub(crate) sqlstate: i32,
+    /// Raised while a line was being read, not while rows were being written.
+    pub(crate) from_reader: bool,
+}
+
+impl ErrorView {
+    /// # Safety
+    /// Must be called from an error context callback: at any other time there is no error to look at.
+    pub(crate) unsafe fn current() -> Self {
+        let mut view = MaybeUninit::uninit();
+        // SAFETY: the caller's promise; the shim fills every field.
+        unsafe {
+            fastcsv_shim_view_error(view.as_mut_ptr());
+            view.assume_init()
+        }
+    }
+
+    /// Is it an ERROR: not a NOTICE or the like, and not a FATAL, after which the session ends?
+    pub(crate) fn is_error(&self) -> bool {
+        self.level == pg_sys::PGERROR.cast_signed()
+    }
+}
+
+/// Adds a line to the CONTEXT of the error now being reported.
+///
+/// # Safety
+/// Must be called from an error context callback.
+pub(crate) unsafe fn add_context(line: &CStr) {
+    // SAFETY: the caller's promise; the text is copied.
+    unsafe { fastcsv_shim_add_context(line.as_ptr()) }
+}
+
+/// Raises what PostgreSQL says when a system call on a file failed: `could not <doing> file "<name>": <reason>`, with
+/// the SQLSTATE that belongs to the errno in `error`.
+pub(crate) fn raise_file_error(error: &io::Error, doing: &CStr, name: *const c_char) -> ! {
+    // SAFETY: both are C strings (a source's name always is). Nothing here has a destructor.
+    unsafe { fastcsv_shim_raise_file_error(error.raw_os_error().unwrap_or(libc::EIO), doing.as_ptr(), name) }
+}
+
+unsafe extern "C-unwind" {
+    fn fastcsv_shim_raise_file_error(error_number: i32, doing: *const c_char, name: *const c_char) -> !;
+    pub(crate) fn fastcsv_shim_start_at(state: pg_sys::CopyFromState, line_number: u64, line_end: i32);
+    fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
+    fn fastcsv_shim_view_error(view: *mut ErrorView);
+    fn fastcsv_shim_add_context(line: *const c_char);
+    pub(crate) fn fastcsv_shim_move_position(query: *const c_char, prefix: i32);
+    pub(crate) fn fastcsv_shim_row_was_skipped(state: pg_sys::CopyFromState) -> bool;
+    pub(crate) fn fastcsv_shim_check_reject_limit(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_closest_name(
+        name: *const c_char,
+        candidates: *const *const c_char,
+        count: i32,
+    ) -> *const c_char;
+}
