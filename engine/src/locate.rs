@@ -206,7 +206,9 @@ impl Locator {
         if !owns_number {
             return None;
         }
-        let open_quote = self.track.open.filter(|_| in_quotes);
+        // A stray line end is where COPY stops, so quotes behind it are of no matter.
+        let is_open = in_quotes && self.state.stray().is_none();
+        let open_quote = self.track.open.filter(|_| is_open);
         let open_quote = open_quote.map(|quote| OpenQuote { line: self.line(quote), byte: quote.byte });
         Some(Place { open_quote, ..self.place(self.state.position()) })
     }

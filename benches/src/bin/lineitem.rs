@@ -40,11 +40,7 @@ fn parse(arguments: &[String]) -> Option<Arguments> {
         _ => return None,
     };
     let scale = scale.parse().ok().filter(|scale| *scale > 0.0)?;
-    Some(Arguments {
-        scale,
-        path: path.clone(),
-        header,
-    })
+    Some(Arguments { scale, path: path.clone(), header })
 }
 
 fn write_lineitem(arguments: &Arguments) -> io::Result<()> {

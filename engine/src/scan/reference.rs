@@ -168,6 +168,7 @@ impl Walk<'_> {
             self.quoted_bytes(1);
             self.place = Place::InQuotes;
         } else if self.line_end() {
+            // The line end is taken, and the next record stands here.
         } else if self.rest().starts_with(self.dialect.delimiter()) {
             self.at += self.dialect.delimiter().len();
             self.field_end();
