@@ -8,6 +8,7 @@ target=${CARGO_TARGET_DIR:-$root/target}
 # The PostgreSQL that is built and tested with unless PG_CONFIG says otherwise. Exported for plain cargo commands too.
 PG_CONFIG=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
 export PG_CONFIG PGRX_PG_CONFIG_PATH=$PG_CONFIG
+export PYTHONDONTWRITEBYTECODE=1
 
 if [ -t 1 ]; then bold=$'\e[1m' red=$'\e[31m' plain=$'\e[0m'; else bold='' red='' plain=''; fi
 
