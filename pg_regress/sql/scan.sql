@@ -78,7 +78,7 @@ SELECT reltuples, relpages FROM pg_class WHERE relname = 'grid';
 SELECT attname, n_distinct, null_frac FROM pg_stats WHERE tablename = 'grid' ORDER BY 1;
 EXPLAIN (SUMMARY OFF) SELECT * FROM grid WHERE b = 3;
 SET default_statistics_target = 1;
-ANALYZE VERBOSE grid;
+ANALYZE grid;
 RESET default_statistics_target;
 ANALYZE bad;
 -- Other formats are read by the same parser.
@@ -95,7 +95,7 @@ SELECT * FROM prog;
 EXPLAIN (COSTS OFF) SELECT * FROM prog;
 ALTER FOREIGN TABLE prog OPTIONS (SET program 'printf "1,a\n"; exit 3');
 SELECT * FROM prog;
-ANALYZE VERBOSE prog;
+ANALYZE prog;
 -- Files that are not there, or not files.
 CREATE FOREIGN TABLE missing (id int) SERVER fastcsv OPTIONS (filename '../pg_regress/data/no_such_file.csv');
 EXPLAIN (COSTS OFF) SELECT * FROM missing;
