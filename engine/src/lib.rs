@@ -1,5 +1,6 @@
 //! CSV structure at the speed of memory: the engine of fastcsv, without any PostgreSQL in it.
 //!
+//! * [`convert`]: from a field's text to the bytes of a PostgreSQL datum, or declined.
 //! * [`dialect`]: what a CSV file may look like, resolved once.
 //! * [`first_record`]: its first record, for a look at what may be a header.
 //! * [`scan`]: where its fields and records end.
@@ -18,6 +19,7 @@
 //! assert_eq!(list.records(), [2, 4]);
 //! ```
 
+pub mod convert;
 pub mod dialect;
 pub mod first_record;
 pub mod locate;
