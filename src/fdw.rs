@@ -5,6 +5,9 @@
 
 mod analyze;
 mod explain;
+mod job;
+mod mixed;
+mod parallel;
 mod plan;
 mod scan;
 

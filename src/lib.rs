@@ -16,6 +16,7 @@ pgrx::pg_module_magic!();
 mod call;
 mod encoding;
 mod fdw;
+mod file;
 mod load;
 mod options;
 mod pg_compat;
@@ -23,7 +24,9 @@ mod pg_raw;
 mod position;
 mod referee;
 mod referee_test;
+mod settings;
 mod types;
+mod worker;
 
 call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
@@ -31,3 +34,17 @@ call::sql_functions!(
     fastcsv_copy => load::copy,
     fastcsv_test_referee => referee_test::read_from,
 );
+
+#[doc(hidden)]
+#[expect(unsafe_code, reason = "the guard exports it under this name; PostgreSQL calls it when it loads the library")]
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    settings::declare();
+}
+
+#[doc(hidden)]
+#[expect(unsafe_code, reason = "the guard exports it under this name, by which a worker process finds it")]
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn fastcsv_worker_main(argument: pgrx::pg_sys::Datum) {
+    worker::run(argument);
+}

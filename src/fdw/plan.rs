@@ -93,21 +93,53 @@ pub(super) unsafe extern "C-unwind" fn add_paths(
         let per_tuple = pg_sys::cpu_tuple_cost * PARSE_COST_FACTOR + (*relation).baserestrictcost.per_tuple;
         let startup_cost = (*relation).baserestrictcost.startup;
         let total_cost = startup_cost + pg_sys::seq_page_cost * estimate.pages + per_tuple * estimate.tuples;
-        let parts =
-            PathParts { rows: (*relation).rows, startup_cost, total_cost, private: needed_columns(relation, table) };
+        let parts = PathParts {
+            rows: (*relation).rows,
+            startup_cost,
+            total_cost,
+            private: needed_columns(relation, table).into_list(),
+        };
         pg_sys::add_path(relation, pg_compat::foreign_scan_path(root, relation, &parts));
     }
 }
 
-/// COPY's option that names the columns to convert, alone in a list; or no list where all of them are needed.
+/// What the plan keeps for the executor, as a list of nodes that can be copied.
+pub(super) struct Private {
+    /// COPY's option that names the columns to convert, alone in a list; or no list where all of them are needed.
+    pub(super) options: *mut pg_sys::List,
+    /// Whether no column is needed, so that only the number of rows matters.
+    pub(super) count_only: bool,
+}
+
+impl Private {
+    /// # Safety
+    /// The list must come from [`Private::into_list`].
+    pub(super) unsafe fn of(list: *mut pg_sys::List) -> Private {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let count_only = pg_sys::list_nth(list, 1).cast::<pg_sys::Integer>();
+            Private { options: pg_sys::list_nth(list, 0).cast(), count_only: (*count_only).ival != 0 }
+        }
+    }
+
+    fn into_list(self) -> *mut pg_sys::List {
+        // SAFETY: allocates nodes.
+        unsafe {
+            let list = pg_sys::lappend(std::ptr::null_mut(), self.options.cast());
+            pg_sys::lappend(list, pg_sys::makeInteger(i32::from(self.count_only)).cast())
+        }
+    }
+}
+
+/// The columns that the scan must convert.
 ///
 /// As in `file_fdw`: a scan that needs no column at all names none, which COPY takes for all; and rows of the binary
 /// format cannot be converted in part.
 ///
 /// # Safety
 /// `relation` must be the planner's and a lock on `table` be held.
-unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> *mut pg_sys::List {
-    let everything = std::ptr::null_mut();
+unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> Private {
+    let everything = Private { options: std::ptr::null_mut(), count_only: false };
     // SAFETY: the caller's promise.
     unsafe {
         if is_binary(TableOptions::of(table).copy) {
@@ -133,8 +165,9 @@ unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) 
         if whole_row || names.len() == present {
             return everything;
         }
+        let count_only = names.is_empty();
         let option = pg_sys::makeDefElem(c"convert_selectively".as_ptr().cast_mut(), names.into_pg().cast(), -1);
-        pg_sys::lappend(std::ptr::null_mut(), option.cast())
+        Private { options: pg_sys::lappend(std::ptr::null_mut(), option.cast()), count_only }
     }
 }
 

@@ -1,21 +1,39 @@
-//! Running a scan: one referee from the first record to the last, started over on a rescan.
+//! Running a scan: the referee reads the first record; the rest is read by a worker if it is worth one, else by the
+//! referee too. A rescan starts over.
 
 #![expect(unsafe_code, reason = "executor callbacks, which receive state nodes by pointer")]
 
-use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::{PgMemoryContexts, pg_sys};
 
-use crate::options::{Source, TableOptions};
+use super::job::Serial;
+use super::parallel::{Parallel, Start};
+use super::plan::Private;
+use crate::options::{Source, TableOptions, report};
 use crate::referee::Referee;
 
-/// A scan in progress, in the query's memory. It owns nothing with a destructor: PostgreSQL closes the file and
-/// frees the memory at abort, and [`end`] does so otherwise.
-struct Scan {
+/// A scan in progress, in the query's memory. Everything in it that has a destructor is in `parallel`, whose destructor
+/// runs when that memory goes; PostgreSQL closes the file at abort, and [`end`] does so otherwise.
+pub(super) struct Scan {
     source: Source,
     options: *mut pg_sys::List,
     referee: *mut Referee,
     /// Where DEFAULT values are computed.
     executor: *mut pg_sys::EState,
+    /// Whether only the number of rows matters.
+    count_only: bool,
+    records_read: u64,
+    path: Path,
+}
+
+/// Who reads the records.
+pub(super) enum Path {
+    /// The referee, until it is known whether the rest is worth a worker.
+    Undecided,
+    /// The referee, for this reason.
+    Serial(Serial),
+    /// A worker. It is dropped with the query's memory at the latest.
+    Parallel(*mut Option<Parallel>),
 }
 
 /// BeginForeignScan: opens the file, unless the plan is only to be shown.
@@ -30,10 +48,14 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         let relation = (*node).ss.ss_currentRelation;
         let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
-        let options = pg_sys::list_concat(copy, (*plan).fdw_private);
+        let private = Private::of((*plan).fdw_private);
+        let options = pg_sys::list_concat(copy, private.options);
         let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
         let executor = pg_sys::CreateExecutorState();
-        scan.write(Scan { source, options, executor, referee: Referee::open(relation, source, options) });
+        let referee = Referee::open(relation, source, options);
+        let count_only = private.count_only;
+        let path = Path::Undecided;
+        scan.write(Scan { source, options, referee, executor, count_only, records_read: 0, path });
         (*node).fdw_state = scan.cast();
     }
 }
@@ -41,27 +63,89 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
 /// IterateForeignScan: the next row, in the scan's slot; an empty slot at the end.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `begin` has run. The slot has one element a column. What a row's values are made of lives until the
-    // next row: in the scan's own per-tuple context, reset here before it is filled again. Nothing alive here has
-    // a destructor.
+    // SAFETY: `begin` has run. The slot has one element a column. Nothing alive here has a destructor.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
         let slot = (*node).ss.ss_ScanTupleSlot;
         pg_sys::ExecClearTuple(slot);
+        if matches!((*scan).path, Path::Undecided) && (*scan).records_read > 0 {
+            decide(node, scan);
+        }
         let expressions = per_tuple_context((*scan).executor);
+        match (*scan).path {
+            Path::Parallel(parallel) => {
+                let parallel = (*parallel).as_mut().expect("a scan that has not ended");
+                Parallel::next(parallel, slot, expressions);
+            }
+            Path::Undecided | Path::Serial(_) => serial_row(scan, slot, expressions),
+        }
+        slot
+    }
+}
+
+/// Reads the next row with the referee.
+///
+/// # Safety
+/// All must be alive; nothing with a destructor on the caller's frames. What a row's values are made of lives until the
+/// next row: in the expressions' per-tuple memory.
+unsafe fn serial_row(scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot, expressions: *mut pg_sys::ExprContext) {
+    // SAFETY: the caller's promise.
+    unsafe {
         let values = (*expressions).ecxt_per_tuple_memory;
         loop {
             pg_sys::MemoryContextReset(values);
             let caller = pg_sys::MemoryContextSwitchTo(values);
             let found = Referee::next_row((*scan).referee, expressions, (*slot).tts_values, (*slot).tts_isnull);
             pg_sys::MemoryContextSwitchTo(caller);
-            if found && Referee::row_was_skipped((*scan).referee) {
-                pgrx::check_for_interrupts!();
-                continue;
+            if !found {
+                (*scan).path = Path::Serial("the file ends with its first record");
+                return;
             }
-            return if found { pg_sys::ExecStoreVirtualTuple(slot) } else { slot };
+            (*scan).records_read += 1;
+            if !Referee::row_was_skipped((*scan).referee) {
+                pg_sys::ExecStoreVirtualTuple(slot);
+                return;
+            }
+            pgrx::check_for_interrupts!();
         }
     }
+}
+
+/// Is what comes behind the first row worth a worker?
+///
+/// # Safety
+/// `node` must be a scan in progress, `scan` its state.
+unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
+    // SAFETY: the caller's promise. The scan's state is dropped with the query's memory.
+    unsafe {
+        let query = (*(*node).ss.ps.state).es_query_cxt;
+        let caller = pg_sys::MemoryContextSwitchTo(query);
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
+        let start = Start {
+            referee: (*scan).referee,
+            relation: (*node).ss.ss_currentRelation,
+            count_only: (*scan).count_only,
+            takes_apart: (*plan).fsSystemCol,
+            records_read: (*scan).records_read,
+        };
+        (*scan).path = match Parallel::start(&start) {
+            Ok(parallel) => {
+                let place = PgMemoryContexts::For(query).leak_and_drop_on_delete(Some(parallel));
+                Path::Parallel(place)
+            }
+            Err(reason) => {
+                ereport_serial(reason);
+                Path::Serial(reason)
+            }
+        };
+        pg_sys::MemoryContextSwitchTo(caller);
+    }
+}
+
+/// Tells whoever wants to know why a scan is serial.
+fn ereport_serial(reason: Serial) {
+    let message = format!("fastcsv reads serially: {reason}");
+    report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
 }
 
 /// The expression context of an executor state that exists for this alone.
@@ -85,9 +169,14 @@ pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanStat
     // SAFETY: `begin` has run; the new referee must outlive this call, so it is made in the query's memory.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
+        // The slot may still hold a row of the worker's memory.
+        pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
+        Scan::let_worker_go(scan);
         Referee::end((*scan).referee);
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
         (*scan).referee = Referee::open((*node).ss.ss_currentRelation, (*scan).source, (*scan).options);
+        (*scan).path = Path::Undecided;
+        (*scan).records_read = 0;
         pg_sys::MemoryContextSwitchTo(caller);
     }
 }
@@ -99,8 +188,30 @@ pub(super) unsafe extern "C-unwind" fn end(node: *mut pg_sys::ForeignScanState) 
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
         if !scan.is_null() {
+            pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
+            Scan::let_worker_go(scan);
             Referee::end((*scan).referee);
             pg_sys::FreeExecutorState((*scan).executor);
         }
+    }
+}
+
+impl Scan {
+    /// Stops the worker, if there is one.
+    ///
+    /// # Safety
+    /// `this` must be alive, and no slot hold a row of the worker's memory.
+    unsafe fn let_worker_go(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Path::Parallel(parallel) = (*this).path {
+                (*parallel).take();
+            }
+        }
+    }
+
+    /// Who reads the records.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 }

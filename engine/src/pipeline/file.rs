@@ -65,6 +65,7 @@ impl Files {
                 size: self.ranges.size,
                 accounted: 0,
             },
+            wrong_guess: false,
         };
         while let Ok(Some(index)) = self.claim(shared) {
             if owner.own(self.ranges.range(index)).is_err() {
@@ -102,6 +103,8 @@ struct Owner<'s> {
     shared: &'s Shared,
     parser: Parser<'s>,
     bytes: Bytes<'s>,
+    /// Whether the current range's first record does not start where it was guessed to.
+    wrong_guess: bool,
 }
 
 impl Owner<'_> {
@@ -112,6 +115,7 @@ impl Owner<'_> {
     fn own(&mut self, range: Range) -> Result<(), Stop> {
         let mut out = Output::begin(self.shared, range.index);
         let mut tally = Tally::default();
+        self.wrong_guess = false;
         let summary = match self.work(range, &mut tally, &mut out) {
             Ok(summary) => summary,
             Err(Stop::Told) => return Err(Stop::Told),
@@ -121,7 +125,7 @@ impl Owner<'_> {
                 Summary { outcome, errno, start: range.low, end: range.low, ..Summary::default() }
             }
         };
-        out.finish(Summary { is_last: range.is_last, ..summary });
+        out.finish(Summary { is_last: range.is_last, wrong_guess: self.wrong_guess, ..summary });
         self.files.chain.forget_before(self.shared.ring.awaited());
         match summary.outcome {
             Outcome::Plain | Outcome::Anomaly => Ok(()),
@@ -165,6 +169,7 @@ impl Owner<'_> {
         if Some(start) != guess || next.is_none() {
             let next = self.next_start(range, start, u64::MAX)?.unwrap_or(self.bytes.size);
             chain.note(range.index, Note::Exact(next));
+            self.wrong_guess = true;
         }
         Ok(Some(start))
     }

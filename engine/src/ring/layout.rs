@@ -70,6 +70,8 @@ pub struct Summary {
     pub end: u64,
     /// Whether any record starts in the segment at all.
     pub has_records: bool,
+    /// Whether its first record did not start where it was guessed to.
+    pub wrong_guess: bool,
     /// Whether this is the last ticket of the input.
     pub is_last: bool,
     /// Records, those included that a filter removed.

@@ -1,0 +1,530 @@
+//! The backend's part of a parallel scan: blocks in ticket order into slots, and the reread rule.
+//!
+//! The scan keeps the place it has come to ([`Checkpoint`]): each finished ticket adds its counts. So when something
+//! has to be read by COPY's own parser, its line number, and the place in the file, are known exactly:
+//!
+//! * a record that travels as it is (a declined value, a wrong number of fields) is read by the referee from its own bytes;
+//! * behind an anomaly the referee reads the file itself, from that record up to the end of the ticket's range. A
+//!   [`Walker`] goes along and tells where each record starts. If the referee met no error, the scan goes on with the next ticket.
+//!
+//! **Nothing here has a destructor on its frames**: the referee's errors jump over them.
+
+#![expect(unsafe_code, reason = "hands tuples in shared memory to the executor")]
+
+use std::ffi::CStr;
+use std::io;
+use std::ptr::NonNull;
+
+use fastcsv_engine::dialect::Dialect;
+use fastcsv_engine::entry::{self, EntryKind, Mark};
+use fastcsv_engine::job::{Input, Job, Output};
+use fastcsv_engine::locate::Checkpoint;
+use fastcsv_engine::ring::{Next, Outcome, Summary};
+use fastcsv_engine::scan::Level;
+use fastcsv_engine::walk::Walker;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::job::{self, Serial, Wanted};
+use super::mixed::Mixed;
+use crate::file::{Borrowed, RangeFeed, RecordFeed};
+use crate::options::{raise, report};
+use crate::pg_raw;
+use crate::referee::{Feed, Referee, shim};
+use crate::worker::Worker;
+
+/// What a scan has done, for EXPLAIN ANALYZE and `fastcsv_last_run()`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) ranges: u64,
+    pub(crate) wrong_guesses: u64,
+    pub(crate) rereads: u64,
+    pub(crate) declined: u64,
+    pub(crate) filtered: u64,
+}
+
+/// A parallel scan in progress.
+pub(crate) struct Parallel {
+    worker: Worker,
+    referee: *mut Referee,
+    file: Borrowed,
+    dialect: Dialect,
+    range_size: u64,
+    start: u64,
+    size: u64,
+    /// Where the awaited ticket's segment begins, as far as records go.
+    base: Checkpoint,
+    /// The next entry of the current block.
+    offset: usize,
+    tuple: pg_sys::HeapTupleData,
+    /// A payload that came in parts.
+    joined: Vec<u64>,
+    joined_length: usize,
+    joined_mark: Option<Mark>,
+    /// Whether rows have no columns, and come as a count.
+    count_only: bool,
+    /// Such rows that are still to be delivered.
+    pending: u64,
+    /// Such rows of the awaited ticket that were delivered, or are pending.
+    delivered: u64,
+    /// A record that comes behind the pending rows.
+    held: Option<(Mark, u32)>,
+    reread: Option<Reread>,
+    feed: RecordFeed,
+    range_feed: RangeFeed,
+    mixed: Option<Mixed>,
+    /// Whether rows go into the slot value by value, because somebody asks for system columns.
+    takes_apart: bool,
+    is_done: bool,
+    pub(crate) totals: Totals,
+}
+
+/// The second look at what is left of a segment behind an anomaly.
+struct Reread {
+    walker: Walker,
+    /// Records that start here are the next ticket's.
+    until: u64,
+}
+
+/// The file as a whole.
+struct Whole {
+    file: Borrowed,
+    dialect: Dialect,
+    size: u64,
+}
+
+/// What starting a parallel scan needs.
+pub(crate) struct Start {
+    pub(crate) referee: *mut Referee,
+    pub(crate) relation: pg_sys::Relation,
+    pub(crate) count_only: bool,
+    pub(crate) takes_apart: bool,
+    /// Records that the referee has read already, a header included.
+    pub(crate) records_read: u64,
+}
+
+impl Parallel {
+    /// Starts a worker on the records that the referee has not read yet.
+    ///
+    /// # Errors
+    /// The reason why the scan stays serial.
+    ///
+    /// # Safety
+    /// The referee must be over the relation and have read so many records.
+    pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (view, options) = Referee::views(start.referee);
+            if view.descriptor < 0 {
+                return Err("the input is not a regular file");
+            }
+            if pg_sys::IsInParallelMode() {
+                return Err("the query runs in parallel already");
+            }
+            let file = Borrowed::new(view.descriptor);
+            let size = file.size();
+            if size < crate::settings::min_parallel_size() {
+                return Err("the file is smaller than fastcsv.min_parallel_size");
+            }
+            let Some(dialect) = crate::position::dialect(&view) else {
+                return Err("the file's structure cannot be seen in its bytes");
+            };
+            let Some(base) = find_start(&file, &dialect, size, start.records_read) else {
+                return Err("the file ends with its first record");
+            };
+            let line_end = base.line_end.expect("a record ended before this one");
+            let wanted = Wanted {
+                descriptor: (*start.relation).rd_att,
+                count_only: start.count_only,
+                start: base.byte,
+                size,
+                line_end,
+            };
+            let (job, geometry) = job::plan(&view, &options, &wanted)?;
+            let worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;
+            let mixed = (job.output == Output::MixedRows).then(|| Mixed::new(wanted.descriptor, &job));
+            let dialect = dialect.with_line_end(line_end);
+            Ok(Self::new(start, worker, Whole { file, dialect, size }, &job, base, mixed))
+        }
+    }
+
+    fn new(start: &Start, worker: Worker, whole: Whole, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
+        let Whole { file, dialect, size } = whole;
+        let range_size = match job.input {
+            Input::File { range_size, .. } => range_size,
+            Input::Stream { .. } => size,
+        };
+        // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first row.
+        let tuple = unsafe {
+            let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
+            tuple.t_tableOid = (*start.relation).rd_id;
+            tuple.t_self.ip_blkid.bi_hi = u16::MAX;
+            tuple.t_self.ip_blkid.bi_lo = u16::MAX;
+            tuple
+        };
+        let descriptor = file.descriptor();
+        Parallel {
+            worker,
+            referee: start.referee,
+            dialect,
+            range_size,
+            start: base.byte,
+            size,
+            base,
+            offset: 0,
+            tuple,
+            joined: Vec::new(),
+            joined_length: 0,
+            joined_mark: None,
+            count_only: start.count_only,
+            pending: 0,
+            delivered: 0,
+            held: None,
+            reread: None,
+            feed: RecordFeed::new(descriptor),
+            // SAFETY: COPY keeps the file open for as long as the referee lives.
+            range_feed: unsafe { RangeFeed::new(descriptor) },
+            file,
+            mixed,
+            takes_apart: start.takes_apart,
+            is_done: false,
+            totals: Totals::default(),
+        }
+    }
+
+    /// The worker, for what it says of itself.
+    pub(crate) fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    /// Bytes of the file that are done with.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.base.byte
+    }
+
+    /// Puts the next row into the slot, which is empty; false at the end.
+    ///
+    /// # Errors
+    /// Raises the error COPY raises for this row, or one of reading.
+    ///
+    /// # Safety
+    /// `this` must be alive, the slot be the scan's, and nothing with a destructor be alive on the caller's frames.
+    pub(crate) unsafe fn next(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            loop {
+                if (*this).pending > 0 {
+                    (*this).pending -= 1;
+                    let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+                    std::slice::from_raw_parts_mut((*slot).tts_isnull, columns).fill(true);
+                    pg_raw::ExecStoreVirtualTuple(slot);
+                    return true;
+                }
+                if let Some((mark, length)) = (*this).held.take() {
+                    if Self::record_row(this, mark, length, slot, expressions) {
+                        return true;
+                    }
+                    continue;
+                }
+                if (*this).reread.is_some() {
+                    match Self::reread_row(this, slot, expressions) {
+                        Some(found) => return found,
+                        None => continue,
+                    }
+                }
+                if (*this).is_done {
+                    return false;
+                }
+                match Self::next_payload(this) {
+                    Some((EntryKind::Row, _, length)) => {
+                        Self::store(this, slot, length);
+                        return true;
+                    }
+                    Some((EntryKind::MixedRow, mark, _)) => {
+                        let place = (*this).place(mark);
+                        let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
+                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
+                        return true;
+                    }
+                    Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
+                    None => Self::advance(this),
+                }
+            }
+        }
+    }
+
+    /// The next entry, its payload at `tuple.t_data` and of the given length; `None` at the end of the block.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    #[inline]
+    unsafe fn next_payload(this: *mut Self) -> Option<(EntryKind, Mark, u32)> {
+        // SAFETY: the caller's promise. The block is not given back before `advance`.
+        unsafe {
+            loop {
+                let this = &mut *this;
+                let (part, next) = entry::read(this.worker.consumer.block(), this.offset)?;
+                this.offset = next;
+                if part.more || this.joined_length > 0 {
+                    let (kind, mark) = (part.kind, part.mark);
+                    let (payload, more): (*const [u8], bool) = (part.payload, part.more);
+                    this.join(&*payload, mark);
+                    if more {
+                        continue;
+                    }
+                    let length = std::mem::take(&mut this.joined_length) as u32;
+                    this.tuple.t_data = this.joined.as_mut_ptr().cast();
+                    return Some((kind, this.joined_mark.take().unwrap_or_default(), length));
+                }
+                this.tuple.t_data = part.payload.as_ptr().cast_mut().cast();
+                return Some((part.kind, part.mark.unwrap_or_default(), part.payload.len() as u32));
+            }
+        }
+    }
+
+    /// Adds a part of a payload to those before it.
+    fn join(&mut self, part: &[u8], mark: Option<Mark>) {
+        if self.joined_length == 0 {
+            self.joined_mark = mark;
+        }
+        let length = self.joined_length + part.len();
+        let words = length.div_ceil(size_of::<u64>());
+        if words > self.joined.len() {
+            let more = words - self.joined.len();
+            if self.joined.try_reserve(more).is_err() {
+                raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory"));
+            }
+            self.joined.resize(words, 0);
+        }
+        // SAFETY: the words hold at least `length` bytes, and the parts do not overlap.
+        unsafe {
+            let end = self.joined.as_mut_ptr().cast::<u8>().add(self.joined_length);
+            end.copy_from_nonoverlapping(part.as_ptr(), part.len());
+        }
+        self.joined_length = length;
+    }
+
+    /// Puts the finished tuple at `tuple.t_data` into the slot.
+    ///
+    /// # Safety
+    /// As for `next`.
+    #[inline]
+    unsafe fn store(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
+        // SAFETY: the caller's promise; the tuple stays where it is until the next call.
+        unsafe {
+            (*this).tuple.t_len = length;
+            let tuple = &raw mut (*this).tuple;
+            if (*this).takes_apart {
+                pg_raw::heap_deform_tuple(tuple, (*slot).tts_tupleDescriptor, (*slot).tts_values, (*slot).tts_isnull);
+                pg_raw::ExecStoreVirtualTuple(slot);
+            } else {
+                pg_raw::ExecStoreHeapTuple(tuple, slot, false);
+            }
+        }
+    }
+
+    /// Reads a record that travels as it is; false if there is no row in it after all.
+    ///
+    /// # Safety
+    /// As for `next`; the record's bytes are at `tuple.t_data`.
+    unsafe fn record_row(
+        this: *mut Self,
+        mark: Mark,
+        length: u32,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> bool {
+        // SAFETY: the caller's promise; the bytes and the feed stay where they are while the referee reads them.
+        unsafe {
+            let bytes = std::slice::from_raw_parts((*this).tuple.t_data.cast::<u8>(), length as usize);
+            (*this).feed.set(bytes);
+            let feed: NonNull<dyn Feed> = NonNull::from(&mut (*this).feed);
+            Referee::restart((*this).referee, feed, (*this).place(mark));
+            let found = Self::referee_row(this, slot, expressions);
+            found == Some(true)
+        }
+    }
+
+    /// Lets the referee read a row: `None` if it passed one over, false at the end of its input.
+    ///
+    /// # Safety
+    /// As for `next`.
+    unsafe fn referee_row(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Option<bool> {
+        // SAFETY: the caller's promise. The values live until the next row, in the expressions' per-tuple memory.
+        unsafe {
+            let memory = (*expressions).ecxt_per_tuple_memory;
+            pg_sys::MemoryContextReset(memory);
+            let caller = pg_sys::MemoryContextSwitchTo(memory);
+            let found = Referee::next_row((*this).referee, expressions, (*slot).tts_values, (*slot).tts_isnull);
+            pg_sys::MemoryContextSwitchTo(caller);
+            if found && Referee::row_was_skipped((*this).referee) {
+                pgrx::check_for_interrupts!();
+                return None;
+            }
+            if found {
+                pg_raw::ExecStoreVirtualTuple(slot);
+            }
+            Some(found)
+        }
+    }
+
+    /// Reads the next row of a segment with an anomaly; `None` if that is over, and the scan goes on.
+    ///
+    /// # Safety
+    /// As for `next`.
+    unsafe fn reread_row(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Option<bool> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let reread = (*this).reread.as_mut().expect("a reread is going on");
+            if reread.walker.at().byte >= reread.until {
+                (*this).base = reread.walker.at();
+                (*this).reread = None;
+                return None;
+            }
+            let found = Self::referee_row(this, slot, expressions);
+            if found == Some(false) {
+                // COPY takes the data to end here: an end-of-data marker.
+                (*this).reread = None;
+                (*this).finish();
+                return Some(false);
+            }
+            // A record that the referee has taken is behind us.
+            let reread = (*this).reread.as_mut().expect("a reread is going on");
+            if let Err(error) = reread.walker.step(&(*this).file) {
+                (*this).raise_read_error(&error);
+            }
+            found
+        }
+    }
+
+    /// The awaited ticket's next block, or what to do at its end.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    unsafe fn advance(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        let this = unsafe { &mut *this };
+        let next = this.worker.next();
+        this.offset = 0;
+        match next {
+            Next::Finished(summary) => this.finish_ticket(&summary),
+            Next::Block | Next::Nothing => {}
+        }
+        let ring = this.worker.consumer.ring();
+        // Waking the threads for each block would cost more than it brings; with a few free they have work for a while.
+        if ring.free_blocks() * 4 >= ring.geometry().blocks {
+            this.worker.gave_back();
+        }
+    }
+
+    /// Adds up a finished ticket and turns to what its end asks for.
+    fn finish_ticket(&mut self, summary: &Summary) {
+        self.totals.ranges += 1;
+        self.totals.wrong_guesses += u64::from(summary.wrong_guess);
+        self.totals.declined += summary.declined;
+        self.totals.filtered += summary.filtered;
+        if summary.has_records {
+            self.base.byte = summary.end;
+            self.base.line += summary.lines;
+            self.base.record += summary.records;
+            self.base.number += summary.records + summary.inner;
+        }
+        if self.count_only {
+            self.pending += summary.records - std::mem::take(&mut self.delivered);
+        }
+        match summary.outcome {
+            Outcome::Plain => {}
+            Outcome::Anomaly => self.begin_reread(),
+            Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
+            Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
+            Outcome::OutOfMemory => raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory")),
+        }
+        // SAFETY: plain counters in shared memory.
+        unsafe {
+            pg_sys::pgstat_progress_update_param(
+                pg_sys::PROGRESS_COPY_BYTES_PROCESSED.cast_signed(),
+                self.base.byte.cast_signed(),
+            );
+        }
+        if summary.is_last {
+            self.is_done = true;
+        }
+    }
+
+    /// The next row is a record that travels as it is, behind the rows without columns that come before it.
+    fn hold(&mut self, mark: Mark, length: u32) {
+        if self.count_only {
+            self.pending = mark.records - self.delivered;
+            self.delivered = mark.records + 1;
+        }
+        self.held = Some((mark, length));
+    }
+
+    /// What is left of the ticket's range is read again.
+    fn begin_reread(&mut self) {
+        self.totals.rereads += 1;
+        let ticket = self.worker.consumer.ticket() - 1;
+        let until = (self.start + (ticket + 1) * self.range_size).min(self.size);
+        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.size);
+        self.reread = Some(Reread { walker, until });
+        self.range_feed.set(self.base.byte);
+        let feed: NonNull<dyn Feed> = NonNull::from(&mut self.range_feed);
+        // SAFETY: the referee lives as long as the scan, and the feed as long as this.
+        unsafe { Referee::restart(self.referee, feed, self.base) };
+    }
+
+    /// The place of a record of the awaited ticket.
+    fn place(&self, mark: Mark) -> Checkpoint {
+        Checkpoint {
+            byte: mark.byte,
+            line: self.base.line + mark.lines,
+            record: self.base.record + mark.records,
+            number: self.base.number + mark.records + mark.inner,
+            line_end: self.base.line_end,
+        }
+    }
+
+    /// Nothing more is wanted of the worker.
+    fn finish(&mut self) {
+        self.is_done = true;
+        self.worker.consumer.ring().stop();
+        self.worker.wake();
+    }
+
+    fn raise_read_error(&self, error: &io::Error) -> ! {
+        // SAFETY: the referee lives as long as the scan.
+        let name = unsafe { Referee::source(self.referee) }.name;
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            // SAFETY: a source's name is a C string.
+            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+            let message = format!("file \"{name}\" became shorter while it was being read");
+            raise(report(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
+        shim::raise_file_error(error, c"read", name)
+    }
+}
+
+/// Where the first record starts that the referee has not read yet; `None` if there is none.
+fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records_read: u64) -> Option<Checkpoint> {
+    let mut walker = Walker::new(dialect, Level::detect(), Checkpoint::START, size);
+    for _ in 0..records_read {
+        // What cannot be read here cannot be read by the referee either, who will say so.
+        if !walker.step(file).ok()? {
+            return None;
+        }
+    }
+    let at = walker.at();
+    (at.byte < size && at.line_end.is_some()).then_some(at)
+}
