@@ -7,8 +7,8 @@ use super::digits::{trimmed, value};
 use super::time::SECOND;
 use super::{Scratch, Settings, datetime};
 
-/// Digits of a number: as many as surely fit whatever the unit.
-const NUMBER_DIGITS: usize = 9;
+/// Digits of a number: with no more of them no sum leaves 32 bits, on the way to the result either.
+const NUMBER_DIGITS: usize = 8;
 
 /// Seconds with a fraction are read as one `f64` in the ISO form; below this the fraction comes out exact.
 const ISO_SECONDS_MAX: i64 = 1_000_000;
