@@ -38,14 +38,14 @@ call::sql_functions!(
 );
 
 #[doc(hidden)]
-#[expect(unsafe_code, reason = "the guard exports it under this name; PostgreSQL calls it when it loads the library")]
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::declare();
 }
 
 #[doc(hidden)]
-#[expect(unsafe_code, reason = "the guard exports it under this name, by which a worker process finds it")]
+#[expect(unsafe_code, reason = "a worker process finds it by its symbol")]
+#[unsafe(no_mangle)]
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn fastcsv_worker_main(argument: pgrx::pg_sys::Datum) {
     worker::run(argument);

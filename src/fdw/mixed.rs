@@ -91,8 +91,8 @@ impl Mixed {
             pg_sys::MemoryContextReset((*this).memory);
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
             let outer = Referee::enter(referee, place);
-            let columns: *mut [Column] = &raw mut *(*this).columns;
-            for column in &mut *columns {
+            let columns = &mut (*this).columns;
+            for column in columns {
                 let text = if *nulls.add(column.index) {
                     std::ptr::null_mut()
                 } else {

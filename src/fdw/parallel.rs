@@ -99,8 +99,8 @@ pub(crate) struct Start {
     pub(crate) relation: pg_sys::Relation,
     pub(crate) count_only: bool,
     pub(crate) takes_apart: bool,
-    /// Records that the referee has read already, a header included.
-    pub(crate) records_read: u64,
+    /// Rows that the referee has read already; not zero.
+    pub(crate) rows_read: u64,
 }
 
 impl Parallel {
@@ -129,7 +129,7 @@ impl Parallel {
             let Some(dialect) = crate::position::dialect(&view) else {
                 return Err("the file's structure cannot be seen in its bytes");
             };
-            let Some(base) = find_start(&file, &dialect, size, start.records_read) else {
+            let Some(base) = find_start(&file, &dialect, size, start.rows_read + u64::from(view.has_header)) else {
                 return Err("the file ends with its first record");
             };
             let line_end = base.line_end.expect("a record ended before this one");
@@ -516,10 +516,10 @@ impl Parallel {
     }
 }
 
-/// Where the first record starts that the referee has not read yet; `None` if there is none.
-fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records_read: u64) -> Option<Checkpoint> {
+/// Where the first record starts behind so many others, a header counted; `None` if there is none.
+fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records: u64) -> Option<Checkpoint> {
     let mut walker = Walker::new(dialect, Level::detect(), Checkpoint::START, size);
-    for _ in 0..records_read {
+    for _ in 0..records {
         // What cannot be read here cannot be read by the referee either, who will say so.
         if !walker.step(file).ok()? {
             return None;

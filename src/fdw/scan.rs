@@ -22,7 +22,7 @@ pub(super) struct Scan {
     executor: *mut pg_sys::EState,
     /// Whether only the number of rows matters.
     count_only: bool,
-    records_read: u64,
+    rows_read: u64,
     path: Path,
 }
 
@@ -55,7 +55,7 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         let referee = Referee::open(relation, source, options);
         let count_only = private.count_only;
         let path = Path::Undecided;
-        scan.write(Scan { source, options, referee, executor, count_only, records_read: 0, path });
+        scan.write(Scan { source, options, referee, executor, count_only, rows_read: 0, path });
         (*node).fdw_state = scan.cast();
     }
 }
@@ -68,7 +68,7 @@ pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanSta
         let scan = (*node).fdw_state.cast::<Scan>();
         let slot = (*node).ss.ss_ScanTupleSlot;
         pg_sys::ExecClearTuple(slot);
-        if matches!((*scan).path, Path::Undecided) && (*scan).records_read > 0 {
+        if matches!((*scan).path, Path::Undecided) && (*scan).rows_read > 0 {
             decide(node, scan);
         }
         let expressions = per_tuple_context((*scan).executor);
@@ -101,7 +101,7 @@ unsafe fn serial_row(scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot, express
                 (*scan).path = Path::Serial("the file ends with its first record");
                 return;
             }
-            (*scan).records_read += 1;
+            (*scan).rows_read += 1;
             if !Referee::row_was_skipped((*scan).referee) {
                 pg_sys::ExecStoreVirtualTuple(slot);
                 return;
@@ -126,7 +126,7 @@ unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
             relation: (*node).ss.ss_currentRelation,
             count_only: (*scan).count_only,
             takes_apart: (*plan).fsSystemCol,
-            records_read: (*scan).records_read,
+            rows_read: (*scan).rows_read,
         };
         (*scan).path = match Parallel::start(&start) {
             Ok(parallel) => {
@@ -176,7 +176,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanStat
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
         (*scan).referee = Referee::open((*node).ss.ss_currentRelation, (*scan).source, (*scan).options);
         (*scan).path = Path::Undecided;
-        (*scan).records_read = 0;
+        (*scan).rows_read = 0;
         pg_sys::MemoryContextSwitchTo(caller);
     }
 }

@@ -79,7 +79,8 @@ impl Worker {
         // SAFETY: a BackgroundWorker may be all zero; the handle is allocated in the current memory context.
         unsafe {
             let mut worker: pg_sys::BackgroundWorker = std::mem::zeroed();
-            copy_name(&mut worker.bgw_name, &format!("fastcsv worker for PID {}", pg_sys::MyProcPid));
+            let backend = pg_sys::MyProcPid;
+            copy_name(&mut worker.bgw_name, &format!("fastcsv worker for PID {backend}"));
             copy_name(&mut worker.bgw_type, "fastcsv worker");
             copy_name(&mut worker.bgw_library_name, "fastcsv");
             copy_name(&mut worker.bgw_function_name, "fastcsv_worker_main");
