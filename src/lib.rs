@@ -23,6 +23,7 @@ mod pg_raw;
 mod position;
 mod referee;
 mod referee_test;
+mod types;
 
 call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,

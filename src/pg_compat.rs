@@ -124,3 +124,38 @@ pub(crate) unsafe fn foreign_scan_path(
         .cast()
     }
 }
+
+/// What a word means among the session's time zone abbreviations.
+#[derive(PartialEq, Eq)]
+pub(crate) enum ZoneAbbreviation {
+    /// It is none.
+    None,
+    /// A zone of this offset from UTC, in seconds.
+    Fixed(i32),
+    /// A summer time, or an offset that depends on the date.
+    Other,
+}
+
+/// Looks a word, in lower case, up among the session's time zone abbreviations.
+pub(crate) fn zone_abbreviation(word: &CStr) -> ZoneAbbreviation {
+    let (mut offset, mut zone) = (0, std::ptr::null_mut());
+    // SAFETY: the word is a C string, which is only read; the other pointers are places for results. Field 0 names an
+    // entry of a cache that is checked against the word.
+    let kind = unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            pg_sys::DecodeTimezoneAbbrev(0, word.as_ptr().cast_mut(), &mut offset, &mut zone)
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            let (mut kind, mut extra) = (0, pg_sys::DateTimeErrorExtra::default());
+            pg_sys::DecodeTimezoneAbbrev(0, word.as_ptr(), &mut kind, &mut offset, &mut zone, &mut extra);
+            kind
+        }
+    };
+    match kind.cast_unsigned() {
+        pg_sys::UNKNOWN_FIELD => ZoneAbbreviation::None,
+        pg_sys::TZ => ZoneAbbreviation::Fixed(offset),
+        _ => ZoneAbbreviation::Other,
+    }
+}

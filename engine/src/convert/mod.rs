@@ -8,6 +8,8 @@
 //! One file for each type or family of types. To add one: a variant of [`Kind`], its arm in [`Converter::convert`], its
 //! row in the extension's table of types, and its generator in `tests/convert`.
 
+pub mod zone;
+
 use serde::{Deserialize, Serialize};
 
 /// The bytes of a value as PostgreSQL stores them, without alignment and without a varlena header.
@@ -109,8 +111,12 @@ pub struct Settings {
     /// Whether `IntervalStyle` is `sql_standard`, which changes what a leading sign of an interval means.
     pub interval_sql_standard: bool,
     /// The session's time zone, for timestamps with time zone that name none: since when (Unix seconds) which offset
-    /// from UTC (seconds, east positive) has been in force, in ascending order. Empty if it is not known.
+    /// from UTC (seconds, east positive) has been in force, in ascending order. Empty if it is not known; else it
+    /// covers all times from [`zone::KNOWN_FROM`] to [`zone::KNOWN_UNTIL`].
     pub zone: Vec<(i64, i32)>,
+    /// Whether the words T, Z, UTC, AM and PM mean in dates and times what they mean by default. The session's
+    /// `timezone_abbreviations` can change that; texts with such words are declined then.
+    pub default_words: bool,
     /// Whether a character of the server's encoding is always one byte long.
     pub single_byte: bool,
     /// Whether the server's encoding is UTF-8. If it is neither this nor single-byte, limits count nothing known.
