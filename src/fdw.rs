@@ -5,6 +5,7 @@
 
 mod analyze;
 mod explain;
+pub(crate) mod filter;
 mod plan;
 mod scan;
 

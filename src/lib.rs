@@ -16,6 +16,7 @@ pgrx::pg_module_magic!();
 mod call;
 mod encoding;
 mod fdw;
+mod filter_test;
 mod load;
 mod options;
 mod pg_compat;
@@ -29,5 +30,6 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_test_filter => filter_test::compare,
     fastcsv_test_referee => referee_test::read_from,
 );

@@ -38,7 +38,9 @@ pub enum Class {
     Numeric,
     /// `interval`: by the time it spans, a month being 30 days and a day 24 hours.
     Interval,
-    /// `text` and `varchar`, `bytea` and `uuid`: by their bytes, unsigned. For text that is equality under every
+    /// `uuid`: 16 unsigned bytes.
+    Uuid,
+    /// `text`, `varchar` and `bytea`: by their bytes, unsigned. For text that is equality under every
     /// deterministic collation, and order under the collation C.
     Bytes,
     /// `char(n)`: as [`Class::Bytes`], but trailing blanks mean nothing.
@@ -195,14 +197,16 @@ impl Class {
             Class::Oid => i64::from(word as u32),
             Class::Float4 => key::of_float(f64::from(f32::from_bits(word as u32))),
             Class::Float8 => key::of_float(f64::from_bits(word)),
-            Class::Numeric | Class::Interval | Class::Bytes | Class::Bpchar | Class::Name => self.mismatch(),
+            Class::Numeric | Class::Interval | Class::Uuid | Class::Bytes | Class::Bpchar | Class::Name => {
+                self.mismatch()
+            }
         }
     }
 
     #[inline]
     fn content(self, bytes: &[u8]) -> Value<&[u8]> {
         match self {
-            Class::Bytes => Value::Bytes(bytes),
+            Class::Bytes | Class::Uuid => Value::Bytes(bytes),
             Class::Bpchar => Value::Bytes(without_trailing_blanks(bytes)),
             Class::Name => Value::Bytes(up_to_nul(bytes)),
             Class::Numeric => Value::Numeric(Numeric::read(bytes)),
@@ -231,11 +235,10 @@ impl Class {
             ),
             Class::Numeric => matches!(kind, Kind::Numeric { .. }),
             Class::Interval => matches!(kind, Kind::Interval),
-            Class::Bytes => matches!(
-                kind,
-                Kind::Text | Kind::Varchar { .. } | Kind::Bpchar { .. } | Kind::Bytea | Kind::Json | Kind::Uuid
-            ),
-            Class::Bpchar => matches!(kind, Kind::Text | Kind::Varchar { .. } | Kind::Bpchar { .. }),
+            Class::Uuid => matches!(kind, Kind::Uuid),
+            Class::Bytes | Class::Bpchar => {
+                matches!(kind, Kind::Text | Kind::Varchar { .. } | Kind::Bpchar { .. } | Kind::Bytea | Kind::Json)
+            }
             Class::Name => matches!(kind, Kind::Name),
         }
     }

@@ -9,7 +9,7 @@ use super::plain::{Expression, Plain, evaluate};
 use super::values::{Stored, stored, value};
 
 /// The columns of every row.
-const CLASSES: [Class; 16] = [
+const CLASSES: [Class; 17] = [
     Class::Bool,
     Class::Char,
     Class::Int2,
@@ -22,6 +22,7 @@ const CLASSES: [Class; 16] = [
     Class::Numeric,
     Class::Numeric,
     Class::Interval,
+    Class::Uuid,
     Class::Bytes,
     Class::Bytes,
     Class::Bpchar,

@@ -113,6 +113,12 @@ pub fn value(class: Class) -> BoxedStrategy<Plain> {
         Class::Numeric => decimal().prop_map(Plain::Decimal).boxed(),
         Class::Interval => interval(),
         Class::Bytes | Class::Bpchar => "[ab é%]{0,3} {0,2}".prop_map(|text| Plain::Bytes(text.into_bytes())).boxed(),
+        Class::Uuid => {
+            let byte = select(vec![0, 1, 0x7F, 0x80, 0xFF]);
+            (byte.clone(), byte)
+                .prop_map(|(first, last)| Plain::Bytes([&[first][..], &[7; 14], &[last]].concat()))
+                .boxed()
+        }
         Class::Name => "[ab é]{0,3}".prop_map(|text| Plain::Bytes(text.into_bytes())).boxed(),
     }
 }
