@@ -5,6 +5,7 @@
 
 mod analyze;
 mod explain;
+pub(crate) mod filter;
 mod job;
 mod mixed;
 mod parallel;

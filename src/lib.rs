@@ -18,6 +18,8 @@ mod convert_test;
 mod encoding;
 mod fdw;
 mod file;
+mod filter_test;
+mod last_run;
 mod load;
 mod options;
 mod pg_compat;
@@ -33,7 +35,9 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_last_run => last_run::last_run,
     fastcsv_test_convert => convert_test::compare,
+    fastcsv_test_filter => filter_test::compare,
     fastcsv_test_referee => referee_test::read_from,
 );
 

@@ -195,3 +195,39 @@ pub(crate) fn wait_event() -> u32 {
         event
     }
 }
+
+#[cfg(not(feature = "pg18"))]
+unsafe extern "C-unwind" {
+    fn lc_collate_is_c(collation: pg_sys::Oid) -> bool;
+}
+
+/// The head of PostgreSQL's `pg_locale_struct`.
+#[cfg(feature = "pg18")]
+#[repr(C)]
+struct Locale {
+    provider: c_char,
+    deterministic: bool,
+    collates_by_bytes: bool,
+}
+
+#[cfg(feature = "pg18")]
+unsafe extern "C-unwind" {
+    fn pg_newlocale_from_collation(collation: pg_sys::Oid) -> *const Locale;
+}
+
+/// Are texts ordered by their bytes under a collation? (Under no collation they are not ordered at all.)
+///
+/// # Safety
+/// Must be called in a transaction, on the main thread; `collation` must be a collation's oid, or invalid.
+pub(crate) unsafe fn collates_by_bytes(collation: pg_sys::Oid) -> bool {
+    if collation == pg_sys::InvalidOid {
+        return false;
+    }
+    // SAFETY: the caller's promise. The guard turns an error of PostgreSQL's into a panic, as around every bound function.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::ffi::pg_guard_ffi_boundary(|| lc_collate_is_c(collation));
+        #[cfg(feature = "pg18")]
+        return (*pg_sys::ffi::pg_guard_ffi_boundary(|| pg_newlocale_from_collation(collation))).collates_by_bytes;
+    }
+}

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::convert::{Kind, Settings};
 use crate::dialect::{Dialect, DialectError, LineEnd, Quoting};
+use crate::filter::Filter;
 
 /// What to read, how to read it and what to make of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The file's syntax.
     pub syntax: Syntax,
@@ -21,6 +22,8 @@ pub struct Job {
     pub fields: Vec<Field>,
     /// The rows to make of them.
     pub layout: Layout,
+    /// What a row must satisfy, if anything; its columns are attributes, 0-based.
+    pub filter: Option<Filter>,
     /// What to deliver.
     pub output: Output,
     /// Settings of the session that conversions depend on.
@@ -150,6 +153,6 @@ pub enum Output {
     Rows,
     /// Rows in which some attributes are text, for PostgreSQL's input functions; each comes with its place.
     MixedRows,
-    /// Only how many rows there are.
+    /// Only how many rows there are (that satisfy the filter).
     Count,
 }

@@ -8,6 +8,7 @@ use std::ffi::CStr;
 
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
+use fastcsv_engine::filter::Filter;
 use fastcsv_engine::job::{Attribute, Encoding, Field, Input, Job, Layout, Output, Syntax, Target};
 use fastcsv_engine::ring::{Geometry, RESERVE};
 use pgrx::{PgList, pg_sys};
@@ -36,11 +37,24 @@ pub(crate) struct Wanted {
     pub(crate) descriptor: pg_sys::TupleDesc,
     /// Whether only the number of rows matters.
     pub(crate) count_only: bool,
+    /// What rows must satisfy, if that can be decided by the threads; its columns are attribute numbers.
+    pub(crate) filter: Option<Filter>,
     /// The byte at which the first record to parse starts.
     pub(crate) start: u64,
     /// The file's size.
     pub(crate) size: u64,
     pub(crate) line_end: LineEnd,
+}
+
+impl Wanted {
+    /// Is the value of the attribute (0-based) needed?
+    ///
+    /// # Safety
+    /// The options must be of a live COPY whose table has the attribute.
+    unsafe fn converts(&self, options: &CopyOptions, attribute: usize) -> bool {
+        // SAFETY: the caller's promise.
+        !self.count_only && unsafe { options.selects(attribute) }
+    }
 }
 
 /// The job and the dimensions of its ring.
@@ -84,6 +98,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
             encoding,
             fields,
             layout,
+            filter: wanted.filter.clone().map(|filter| filter.with_columns(|number| number - 1)),
             output,
             settings,
             threads: budget.threads as usize,
@@ -152,7 +167,7 @@ unsafe fn columns(options: &CopyOptions, wanted: &Wanted) -> Result<(Vec<Field>,
         let mut mixed = false;
         let mut field = |number: i32| {
             let index = usize::try_from(number - 1).expect("COPY's columns are user columns");
-            if wanted.count_only || !options.selects(index) {
+            if !wanted.converts(options, index) {
                 return Field { target: None };
             }
             let column = &table[index];

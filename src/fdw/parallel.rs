@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::{self, EntryKind, Mark};
+use fastcsv_engine::filter::Filter;
 use fastcsv_engine::job::{Input, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
@@ -28,6 +29,7 @@ use pgrx::prelude::*;
 use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
 use crate::file::{Borrowed, RangeFeed, RecordFeed};
+use crate::last_run::Run;
 use crate::options::{raise, report};
 use crate::pg_raw;
 use crate::referee::{Feed, Referee, shim};
@@ -76,7 +78,7 @@ pub(crate) struct Parallel {
     /// Whether rows go into the slot value by value, because somebody asks for system columns.
     takes_apart: bool,
     is_done: bool,
-    pub(crate) totals: Totals,
+    totals: Totals,
 }
 
 /// The second look at what is left of a segment behind an anomaly.
@@ -101,6 +103,8 @@ pub(crate) struct Start {
     pub(crate) takes_apart: bool,
     /// Rows that the referee has read already; not zero.
     pub(crate) rows_read: u64,
+    /// What the plan pushes to the threads.
+    pub(crate) filter: Option<Filter>,
 }
 
 impl Parallel {
@@ -136,6 +140,7 @@ impl Parallel {
             let wanted = Wanted {
                 descriptor: (*start.relation).rd_att,
                 count_only: start.count_only,
+                filter: start.filter.clone(),
                 start: base.byte,
                 size,
                 line_end,
@@ -192,14 +197,12 @@ impl Parallel {
         }
     }
 
-    /// The worker, for what it says of itself.
-    pub(crate) fn worker(&self) -> &Worker {
-        &self.worker
-    }
-
-    /// Bytes of the file that are done with.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.base.byte
+    /// Adds what this has done to a run.
+    pub(crate) fn add_to(&self, run: Run) -> Run {
+        let (threads, peak_memory) = self.worker.usage();
+        let Totals { ranges, wrong_guesses, rereads, declined, filtered } = self.totals;
+        let bytes = Some(self.base.byte);
+        Run { path: "parallel", threads, ranges, wrong_guesses, rereads, declined, filtered, bytes, peak_memory, ..run }
     }
 
     /// Puts the next row into the slot, which is empty; false at the end.

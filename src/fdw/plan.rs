@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
+use super::filter;
 use crate::options::{Source, TableOptions, name_node};
 use crate::pg_compat::{self, PathParts};
 
@@ -200,12 +201,13 @@ unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bit
     used
 }
 
-/// GetForeignPlan: the plan node; every condition is left to the executor.
+/// GetForeignPlan: the plan node. The executor checks every condition; those that the worker's threads can decide are
+/// handed to them too.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn make_plan(
     _root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
-    _table: pg_sys::Oid,
+    table: pg_sys::Oid,
     best_path: *mut pg_sys::ForeignPath,
     targets: *mut pg_sys::List,
     conditions: *mut pg_sys::List,
@@ -216,7 +218,8 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     unsafe {
         let conditions = pg_sys::extract_actual_clauses(conditions, false);
         let private = (*best_path).fdw_private;
-        pg_sys::make_foreignscan(targets, conditions, (*relation).relid, none, private, none, none, outer_plan)
+        let pushed = filter::pushable(conditions, (*relation).relid, table);
+        pg_sys::make_foreignscan(targets, conditions, (*relation).relid, pushed, private, none, none, outer_plan)
     }
 }
 

@@ -3,12 +3,16 @@
 
 #![expect(unsafe_code, reason = "executor callbacks, which receive state nodes by pointer")]
 
+use std::time::Instant;
+
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
+use super::filter::Parameters;
 use super::job::Serial;
 use super::parallel::{Parallel, Start};
 use super::plan::Private;
+use crate::last_run::{self, Run};
 use crate::options::{Source, TableOptions, report};
 use crate::referee::Referee;
 
@@ -22,7 +26,10 @@ pub(super) struct Scan {
     executor: *mut pg_sys::EState,
     /// Whether only the number of rows matters.
     count_only: bool,
+    filter: Option<Parameters>,
+    /// Rows delivered, or read by the referee.
     rows_read: u64,
+    started: Option<Instant>,
     path: Path,
 }
 
@@ -55,7 +62,9 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         let referee = Referee::open(relation, source, options);
         let count_only = private.count_only;
         let path = Path::Undecided;
-        scan.write(Scan { source, options, referee, executor, count_only, rows_read: 0, path });
+        let filter = (!(*plan).fdw_exprs.is_null()).then(|| Parameters::of(node));
+        let started = None;
+        scan.write(Scan { source, options, referee, executor, count_only, filter, rows_read: 0, started, path });
         (*node).fdw_state = scan.cast();
     }
 }
@@ -68,14 +77,18 @@ pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanSta
         let scan = (*node).fdw_state.cast::<Scan>();
         let slot = (*node).ss.ss_ScanTupleSlot;
         pg_sys::ExecClearTuple(slot);
-        if matches!((*scan).path, Path::Undecided) && (*scan).rows_read > 0 {
-            decide(node, scan);
+        if matches!((*scan).path, Path::Undecided) {
+            if (*scan).rows_read > 0 {
+                decide(node, scan);
+            } else {
+                (*scan).started = Some(Instant::now());
+            }
         }
         let expressions = per_tuple_context((*scan).executor);
         match (*scan).path {
             Path::Parallel(parallel) => {
                 let parallel = (*parallel).as_mut().expect("a scan that has not ended");
-                Parallel::next(parallel, slot, expressions);
+                (*scan).rows_read += u64::from(Parallel::next(parallel, slot, expressions));
             }
             Path::Undecided | Path::Serial(_) => serial_row(scan, slot, expressions),
         }
@@ -127,6 +140,7 @@ unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
             count_only: (*scan).count_only,
             takes_apart: (*plan).fsSystemCol,
             rows_read: (*scan).rows_read,
+            filter: (*scan).filter.and_then(|parameters| parameters.filter(node)),
         };
         (*scan).path = match Parallel::start(&start) {
             Ok(parallel) => {
@@ -169,6 +183,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanStat
     // SAFETY: `begin` has run; the new referee must outlive this call, so it is made in the query's memory.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
+        Scan::note_run(scan);
         // The slot may still hold a row of the worker's memory.
         pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
         Scan::let_worker_go(scan);
@@ -177,6 +192,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanStat
         (*scan).referee = Referee::open((*node).ss.ss_currentRelation, (*scan).source, (*scan).options);
         (*scan).path = Path::Undecided;
         (*scan).rows_read = 0;
+        (*scan).started = None;
         pg_sys::MemoryContextSwitchTo(caller);
     }
 }
@@ -188,6 +204,7 @@ pub(super) unsafe extern "C-unwind" fn end(node: *mut pg_sys::ForeignScanState) 
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
         if !scan.is_null() {
+            Scan::note_run(scan);
             pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
             Scan::let_worker_go(scan);
             Referee::end((*scan).referee);
@@ -210,8 +227,28 @@ impl Scan {
         }
     }
 
-    /// Who reads the records.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// What the scan has done so far; `None` if it has not begun.
+    pub(super) fn run(&self) -> Option<Run> {
+        let run = Run { operation: "scan", rows: self.rows_read, time: self.started?.elapsed(), ..Run::default() };
+        Some(match self.path {
+            Path::Undecided => Run { path: "serial", ..run },
+            Path::Serial(reason) => Run { path: "serial", reason: Some(reason), ..run },
+            // SAFETY: the scan's parallel part lives as long as the scan.
+            Path::Parallel(parallel) => match unsafe { &*parallel } {
+                Some(parallel) => parallel.add_to(run),
+                None => run,
+            },
+        })
+    }
+
+    /// Tells `fastcsv_last_run()`.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    unsafe fn note_run(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        if let Some(run) = unsafe { (*this).run() } {
+            last_run::note(run);
+        }
     }
 }

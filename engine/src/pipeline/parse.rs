@@ -143,11 +143,11 @@ impl<'s> Parser<'s> {
         loop {
             let part = Chunk { bytes: &bytes[..length], base, limit, is_end: is_end && length == bytes.len() };
             let parsed = match self.plan.output {
-                job::Output::Count => match self.count(part, tally) {
+                job::Output::Count if self.plan.needed.is_empty() => match self.count(part, tally) {
                     Some(parsed) => parsed,
                     None => self.parse_part(part, tally, out)?,
                 },
-                job::Output::Rows | job::Output::MixedRows => self.parse_part(part, tally, out)?,
+                _ => self.parse_part(part, tally, out)?,
             };
             if parsed != Parsed::NeedsMore || length == bytes.len() {
                 self.account();
@@ -227,7 +227,7 @@ impl<'s> Parser<'s> {
                 is_anomaly = true;
                 break;
             }
-            if !self.is_plain(&record, out)? {
+            if !self.is_plain(&record, tally, out)? {
                 tally.count(self.plan.line_end, &all.bytes[counted..start]);
                 counted = start;
                 self.ship(&record, tally, base, out)?;
@@ -246,14 +246,14 @@ impl<'s> Parser<'s> {
 
     /// Converts a record and writes it out, if it is plain and nothing more than a row is wanted of it.
     #[inline]
-    fn is_plain(&mut self, record: &Record<'_>, out: &mut Output<'_>) -> Result<bool, Stop> {
+    fn is_plain(&mut self, record: &Record<'_>, tally: &mut Tally, out: &mut Output<'_>) -> Result<bool, Stop> {
         if record.ends.len() != self.plan.fields || self.plan.default.as_ref().is_some_and(|text| record.has(text)) {
             return Ok(false);
         }
         match self.plan.output {
-            job::Output::Count => Ok(true),
+            job::Output::Count if self.plan.needed.is_empty() => Ok(true),
             job::Output::MixedRows => Ok(false),
-            job::Output::Rows => self.convert(record, None, out),
+            job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
         }
     }
 
@@ -263,7 +263,7 @@ impl<'s> Parser<'s> {
         let may_convert = self.plan.output == job::Output::MixedRows
             && record.ends.len() == self.plan.fields
             && !self.plan.default.as_ref().is_some_and(|text| record.has(text));
-        if may_convert && self.convert(record, Some(mark), out)? {
+        if may_convert && self.convert(record, Some(mark), tally, out)? {
             return Ok(());
         }
         tally.declined += 1;
@@ -272,7 +272,13 @@ impl<'s> Parser<'s> {
 
     /// Converts a record's needed fields and writes out the row; false if a value was declined.
     #[inline]
-    fn convert(&mut self, record: &Record<'_>, mark: Option<Mark>, out: &mut Output<'_>) -> Result<bool, Stop> {
+    fn convert(
+        &mut self,
+        record: &Record<'_>,
+        mark: Option<Mark>,
+        tally: &mut Tally,
+        out: &mut Output<'_>,
+    ) -> Result<bool, Stop> {
         let mut values = reuse(std::mem::take(&mut self.values));
         values.resize(self.plan.layout.attributes.len(), None);
         let mut is_plain = true;
@@ -287,7 +293,9 @@ impl<'s> Parser<'s> {
                 }
             }
         }
-        if is_plain {
+        if is_plain && !self.plan.filter.as_ref().is_none_or(|filter| filter.passes(&values)) {
+            tally.filtered += 1;
+        } else if is_plain && self.plan.output != job::Output::Count {
             let tuple = self.former.form(&values)?;
             let kind = if mark.is_some() { EntryKind::MixedRow } else { EntryKind::Row };
             out.push(kind, mark, tuple)?;

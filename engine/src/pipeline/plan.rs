@@ -2,6 +2,7 @@
 
 use crate::convert::{Converter, Settings};
 use crate::dialect::{DialectError, LineEnd};
+use crate::filter::Filter;
 use crate::job::{Encoding, Job, Layout, Output};
 use crate::scan::{Level, Scanner};
 
@@ -21,6 +22,7 @@ pub(super) struct Plan {
     pub(super) encoding: Encoding,
     /// Whether some byte is invalid in the file's encoding although it is no NUL (single-byte encodings only).
     pub(super) has_invalid_bytes: bool,
+    pub(super) filter: Option<Filter>,
     pub(super) output: Output,
     pub(super) layout: Layout,
     pub(super) settings: Settings,
@@ -70,6 +72,7 @@ impl Plan {
             needed: needed.collect(),
             encoding: job.encoding,
             has_invalid_bytes,
+            filter: job.filter,
             output: job.output,
             layout: job.layout,
             settings: job.settings,

@@ -1,0 +1,194 @@
+//! Conditions that the converting threads can decide: from a query's clauses to the engine's [`Filter`].
+//!
+//! Three steps, for a scan's three stages:
+//!
+//! 1. **Plan.** [`pushable`] picks the clauses that a filter can decide. They go into the plan's `fdw_exprs`, where
+//!    PostgreSQL adjusts them as it does all of a plan's expressions, *and stay in its quals*: the executor checks again
+//!    what it is given. So a filter may pass too much; what it must never do is hold back a row that the executor would
+//!    have returned, or on which it would have raised an error.
+//! 2. **Begin.** [`Parameters::of`] prepares the parameters in these clauses for evaluation.
+//! 3. **First row**, again after each rescan. [`Parameters::filter`] makes the filter, with the parameters' values of that
+//!    moment. Not earlier: the value may be a subquery's, or come from the outer side of a join, and is not there yet
+//!    when the scan begins.
+//!
+//! The filter's columns are attribute numbers (1-based); `Filter::columns` lists them and `Filter::with_columns`
+//! renumbers them. EXPLAIN's line is [`deparsed`].
+//!
+//! A clause is read node by node in `translate.rs`, the same way at each stage, with more or less known of its
+//! parameters. What an operator means is told in `operator.rs`, by its oid and place in PostgreSQL's own operator
+//! families, never by its name.
+
+#![expect(unsafe_code, reason = "walks the planner's and the executor's nodes")]
+
+mod harmless;
+mod operator;
+mod translate;
+mod value;
+
+use std::ffi::c_char;
+
+use fastcsv_engine::filter::{Condition, Filter};
+use pgrx::pg_sys;
+
+use translate::{Given, Translator};
+pub(crate) use value::datum;
+
+/// The clauses that a filter can decide, in the same order.
+///
+/// `clauses` are the scan's, bare and in the order in which the executor will check them, as GetForeignPlan gets them;
+/// `varno` is the relation's number in their Vars.
+///
+/// Only the clauses before the first that might raise an error are looked at. Where the executor meets such a clause
+/// first, it meets it on rows too that a later clause refuses, and those must still reach it. (The planner puts cheap
+/// clauses first, and the ones that a filter can decide are the cheapest there are.)
+///
+/// # Safety
+/// `clauses` must be a list of planned boolean expressions, and `table` the locked table that they are about.
+pub(crate) unsafe fn pushable(
+    clauses: *mut pg_sys::List,
+    varno: pg_sys::Index,
+    table: pg_sys::Oid,
+) -> *mut pg_sys::List {
+    let mut chosen = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut later = |_| Given::Later;
+        let mut translator = Translator::new(varno, table, &mut later);
+        for clause in nodes(clauses) {
+            if translator.condition(clause).is_some() {
+                chosen = pg_sys::lappend(chosen, clause.cast());
+            } else if !harmless::is_harmless(clause) {
+                break;
+            }
+        }
+    }
+    chosen
+}
+
+/// The parameters of a scan's pushed clauses, ready to be evaluated. All of it lives in the query's memory, and nothing
+/// of it has a destructor.
+#[derive(Clone, Copy)]
+pub(crate) struct Parameters {
+    /// The Params, as they stand in the clauses.
+    nodes: *mut pg_sys::List,
+    /// Their expression states, in the same order.
+    states: *mut pg_sys::List,
+}
+
+impl Parameters {
+    /// For BeginForeignScan.
+    ///
+    /// # Safety
+    /// `node` must be a scan whose plan's `fdw_exprs` are what [`pushable`] chose; the current memory context must be the
+    /// query's.
+    pub(crate) unsafe fn of(node: *mut pg_sys::ForeignScanState) -> Parameters {
+        let mut nodes = std::ptr::null_mut();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut collect = |parameter: *mut pg_sys::Param| {
+                nodes = pg_sys::lappend(nodes, parameter.cast());
+                Given::Later
+            };
+            conditions(node, &mut collect);
+            Parameters { nodes, states: pg_sys::ExecInitExprList(nodes, node.cast()) }
+        }
+    }
+
+    /// For the first row after BeginForeignScan or ReScanForeignScan: the filter for the parameters' values as they are
+    /// now, or `None` if there is nothing to decide.
+    ///
+    /// To evaluate a parameter may run a subquery of the user's, whose errors must come through whole: the caller must
+    /// have nothing alive that has a destructor.
+    ///
+    /// # Safety
+    /// `self` must be `of` the same scan, which is running.
+    pub(crate) unsafe fn filter(self, node: *mut pg_sys::ForeignScanState) -> Option<Filter> {
+        // SAFETY: the caller's promise. The values are of no use once the filter is made, which copies them.
+        unsafe {
+            let context = (*node).ss.ps.ps_ExprContext;
+            let caller = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
+            let values = self.evaluate(context);
+            let mut known = |parameter: *mut pg_sys::Param| {
+                let index = nodes(self.nodes).position(|known| known == parameter.cast::<pg_sys::Node>());
+                index.map_or(Given::Later, |index| *values.add(index))
+            };
+            let conditions = conditions(node, &mut known);
+            pg_sys::MemoryContextSwitchTo(caller);
+            (!conditions.is_empty()).then(|| Filter::new(Condition::all(conditions)))
+        }
+    }
+
+    /// The parameters' values, in an array as long as their list, allocated in the current memory context.
+    ///
+    /// # Safety
+    /// As for `filter`, of whose node `context` must be the expression context.
+    unsafe fn evaluate(self, context: *mut pg_sys::ExprContext) -> *mut Given {
+        // SAFETY: the caller's promise. The array has room for each state's value. The evaluation function is PostgreSQL's
+        // and is called bare; nothing alive here has a destructor.
+        unsafe {
+            let values: *mut Given = pg_sys::palloc(length(self.states).max(1) * size_of::<Given>()).cast();
+            for (index, state) in nodes(self.states).enumerate() {
+                let state = state.cast::<pg_sys::ExprState>();
+                let evaluate = (*state).evalfunc.expect("an initialised expression can be evaluated");
+                let mut is_null = false;
+                let value = evaluate(state, context, &mut is_null);
+                values.add(index).write(if is_null { Given::Null } else { Given::Value(value) });
+            }
+            values
+        }
+    }
+}
+
+/// The conditions of a scan's pushed clauses, up to the first that cannot be decided after all: a pattern that came as a
+/// parameter may be one that PostgreSQL refuses.
+///
+/// # Safety
+/// As for [`Parameters::of`].
+unsafe fn conditions(
+    node: *mut pg_sys::ForeignScanState,
+    parameter: &mut dyn FnMut(*mut pg_sys::Param) -> Given,
+) -> Vec<Condition> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
+        let table = (*(*node).ss.ss_currentRelation).rd_id;
+        let mut translator = Translator::new((*plan).scan.scanrelid, table, parameter);
+        nodes((*plan).fdw_exprs).map_while(|clause| translator.condition(clause)).collect()
+    }
+}
+
+/// The pushed clauses as EXPLAIN spells conditions, or `None` if there are none.
+///
+/// For ExplainForeignScan. It relies on what EXPLAIN has done before: shown the scan's quals, among which the pushed
+/// clauses are, and for that set `deparse_cxt` to this plan and to its ancestors, which only EXPLAIN knows.
+///
+/// # Safety
+/// `node` and `state` must be what EXPLAIN passed.
+pub(crate) unsafe fn deparsed(
+    node: *mut pg_sys::ForeignScanState,
+    state: *mut pg_sys::ExplainState,
+) -> Option<*mut c_char> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let clauses = (*(*node).ss.ps.plan.cast::<pg_sys::ForeignScan>()).fdw_exprs;
+        let conjunction = || pg_sys::make_ands_explicit(clauses).cast();
+        (!clauses.is_null())
+            .then(|| pg_sys::deparse_expression(conjunction(), (*state).deparse_cxt, (*state).verbose, false))
+    }
+}
+
+/// The nodes of a list.
+///
+/// # Safety
+/// `list` must be a list of nodes, or null, and stay as it is while it is walked.
+unsafe fn nodes(list: *mut pg_sys::List) -> impl Iterator<Item = *mut pg_sys::Node> {
+    // SAFETY: the caller's promise; a list has as many cells as its length says.
+    (0..unsafe { length(list) }).map(move |index| unsafe { (*(*list).elements.add(index)).ptr_value.cast() })
+}
+
+/// # Safety
+/// `list` must be a list, or null.
+unsafe fn length(list: *mut pg_sys::List) -> usize {
+    // SAFETY: the caller's promise.
+    if list.is_null() { 0 } else { usize::try_from(unsafe { (*list).length }).unwrap_or(0) }
+}
