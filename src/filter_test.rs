@@ -22,7 +22,7 @@ use fastcsv_engine::filter::{Class, Filter};
 use pgrx::pg_sys;
 
 use crate::call::Call;
-use crate::fdw::filter::{self, Parameters};
+use crate::fdw::filter::{self, Clauses, Parameters};
 use crate::types;
 
 /// The function's body.
@@ -118,7 +118,7 @@ unsafe fn compare_on(node: *mut pg_sys::ForeignScanState) -> String {
         (*plan).fdw_exprs = filter::pushable(quals, (*plan).scan.scanrelid, table);
         let (pushed, clauses) = (pg_sys::list_length((*plan).fdw_exprs), pg_sys::list_length(quals));
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        let parameters = Parameters::of(node);
+        let parameters = Parameters::of(Clauses::of(node), node);
         pg_sys::MemoryContextSwitchTo(caller);
         let filter = parameters.filter(node);
         let iterate = (*(*node).fdwroutine).IterateForeignScan.expect("the wrapper can scan");

@@ -25,6 +25,7 @@ mod options;
 mod pg_compat;
 mod pg_raw;
 mod position;
+mod reader;
 mod referee;
 mod referee_test;
 mod settings;

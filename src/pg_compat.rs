@@ -163,6 +163,37 @@ pub(crate) fn zone_abbreviation(word: &CStr) -> ZoneAbbreviation {
     }
 }
 
+/// Makes the path of a foreign scan that stands for an upper relation.
+///
+/// # Safety
+/// `root` and `relation` must be what the planner passed.
+pub(crate) unsafe fn foreign_upper_path(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    parts: &PathParts,
+) -> *mut pg_sys::Path {
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller's promise; no path keys, no outer path.
+    unsafe {
+        pg_sys::create_foreign_upper_path(
+            root,
+            relation,
+            (*relation).reltarget,
+            parts.rows,
+            #[cfg(feature = "pg18")]
+            0, // disabled nodes
+            parts.startup_cost,
+            parts.total_cost,
+            none,
+            std::ptr::null_mut(),
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            none, // restrict infos
+            parts.private,
+        )
+        .cast()
+    }
+}
+
 /// Lets SIGTERM only set flags in this background worker; by default it would exit from within the handler.
 pub(crate) fn handle_terminate_by_flag() {
     // SAFETY: installs PostgreSQL's own handler.

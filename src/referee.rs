@@ -231,6 +231,37 @@ impl Referee {
         }
     }
 
+    /// Reads the next row into an empty slot: `None` if the row was passed over by `ON_ERROR ignore`, false at the end. The
+    /// values live until the next call, in the expressions' per-tuple memory.
+    ///
+    /// # Errors
+    /// As for [`Referee::next_row`], and those of [`Referee::row_was_skipped`].
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; the slot must be for the relation's rows.
+    pub(crate) unsafe fn fill(
+        this: *mut Self,
+        expressions: *mut pg_sys::ExprContext,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> Option<bool> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let memory = (*expressions).ecxt_per_tuple_memory;
+            pg_sys::MemoryContextReset(memory);
+            let caller = pg_sys::MemoryContextSwitchTo(memory);
+            let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
+            pg_sys::MemoryContextSwitchTo(caller);
+            if found && Self::row_was_skipped(this) {
+                pgrx::check_for_interrupts!();
+                return None;
+            }
+            if found {
+                pg_raw::ExecStoreVirtualTuple(slot);
+            }
+            Some(found)
+        }
+    }
+
     /// Puts COPY's error context above ours above `outer`.
     ///
     /// # Safety

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
-use super::filter;
+use super::{count, filter};
 use crate::options::{Source, TableOptions, name_node};
 use crate::pg_compat::{self, PathParts};
 
@@ -105,11 +105,16 @@ pub(super) unsafe extern "C-unwind" fn add_paths(
 }
 
 /// What the plan keeps for the executor, as a list of nodes that can be copied.
+#[derive(Clone, Copy)]
 pub(super) struct Private {
     /// COPY's option that names the columns to convert, alone in a list; or no list where all of them are needed.
     pub(super) options: *mut pg_sys::List,
     /// Whether no column is needed, so that only the number of rows matters.
     pub(super) count_only: bool,
+    /// The conditions of a scan that counts; others have theirs in `fdw_exprs`.
+    pub(super) clauses: *mut pg_sys::List,
+    /// The table's number in the Vars of these.
+    pub(super) varno: pg_sys::Index,
 }
 
 impl Private {
@@ -118,17 +123,62 @@ impl Private {
     pub(super) unsafe fn of(list: *mut pg_sys::List) -> Private {
         // SAFETY: the caller's promise.
         unsafe {
-            let count_only = pg_sys::list_nth(list, 1).cast::<pg_sys::Integer>();
-            Private { options: pg_sys::list_nth(list, 0).cast(), count_only: (*count_only).ival != 0 }
+            let number = |index| (*pg_sys::list_nth(list, index).cast::<pg_sys::Integer>()).ival;
+            Private {
+                options: pg_sys::list_nth(list, 0).cast(),
+                count_only: number(1) != 0,
+                clauses: pg_sys::list_nth(list, 2).cast(),
+                varno: number(3).cast_unsigned(),
+            }
         }
     }
 
-    fn into_list(self) -> *mut pg_sys::List {
+    pub(super) fn into_list(self) -> *mut pg_sys::List {
         // SAFETY: allocates nodes.
         unsafe {
+            let count_only = pg_sys::makeInteger(i32::from(self.count_only));
+            let varno = pg_sys::makeInteger(self.varno.cast_signed());
             let list = pg_sys::lappend(std::ptr::null_mut(), self.options.cast());
-            pg_sys::lappend(list, pg_sys::makeInteger(i32::from(self.count_only)).cast())
+            let list = pg_sys::lappend(list, count_only.cast());
+            let list = pg_sys::lappend(list, self.clauses.cast());
+            pg_sys::lappend(list, varno.cast())
         }
+    }
+}
+
+/// Is the node a scan that counts, rather than one of a table's rows?
+///
+/// # Safety
+/// `node` must be a scan of this wrapper.
+pub(super) unsafe fn is_count(node: *mut pg_sys::ForeignScanState) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*node).ss.ps.plan.cast::<pg_sys::ForeignScan>()).scan.scanrelid == 0 }
+}
+
+/// The number of the scanned table in the plan's range table.
+///
+/// # Safety
+/// As for `is_count`.
+pub(super) unsafe fn scanned_index(node: *mut pg_sys::ForeignScanState) -> i32 {
+    // SAFETY: the caller's promise. A scan that counts is over one table.
+    unsafe {
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
+        match (*plan).scan.scanrelid {
+            0 => pg_sys::bms_next_member((*plan).fs_relids, -1),
+            relid => relid.cast_signed(),
+        }
+    }
+}
+
+/// The scanned table.
+///
+/// # Safety
+/// As for `is_count`, and the plan must have been made ready to run.
+pub(super) unsafe fn scanned_table(node: *mut pg_sys::ForeignScanState) -> pg_sys::Oid {
+    // SAFETY: the caller's promise; the range table has an entry of that number, counted from 1.
+    unsafe {
+        let entries = (*(*node).ss.ps.state).es_range_table;
+        (*pg_sys::list_nth(entries, scanned_index(node) - 1).cast::<pg_sys::RangeTblEntry>()).relid
     }
 }
 
@@ -140,7 +190,8 @@ impl Private {
 /// # Safety
 /// `relation` must be the planner's and a lock on `table` be held.
 unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> Private {
-    let everything = Private { options: std::ptr::null_mut(), count_only: false };
+    let everything =
+        Private { options: std::ptr::null_mut(), count_only: false, clauses: std::ptr::null_mut(), varno: 0 };
     // SAFETY: the caller's promise.
     unsafe {
         if is_binary(TableOptions::of(table).copy) {
@@ -168,7 +219,7 @@ unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) 
         }
         let count_only = names.is_empty();
         let option = pg_sys::makeDefElem(c"convert_selectively".as_ptr().cast_mut(), names.into_pg().cast(), -1);
-        Private { options: pg_sys::lappend(std::ptr::null_mut(), option.cast()), count_only }
+        Private { options: pg_sys::lappend(std::ptr::null_mut(), option.cast()), count_only, ..everything }
     }
 }
 
@@ -216,8 +267,11 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     let none = std::ptr::null_mut();
     // SAFETY: the planner passes valid nodes.
     unsafe {
-        let conditions = pg_sys::extract_actual_clauses(conditions, false);
         let private = (*best_path).fdw_private;
+        if (*relation).reloptkind == pg_sys::RelOptKind::RELOPT_UPPER_REL {
+            return count::make_plan(relation, private, targets);
+        }
+        let conditions = pg_sys::extract_actual_clauses(conditions, false);
         let pushed = filter::pushable(conditions, (*relation).relid, table);
         pg_sys::make_foreignscan(targets, conditions, (*relation).relid, pushed, private, none, none, outer_plan)
     }

@@ -1,46 +1,33 @@
-//! Running a scan: the referee reads the first record; the rest is read by a worker if it is worth one, else by the
-//! referee too. A rescan starts over.
+//! Running a scan: its rows come from a [`Reader`], started over on a rescan.
+//!
+//! The same callbacks run the scans that only count ([`super::count`]).
 
 #![expect(unsafe_code, reason = "executor callbacks, which receive state nodes by pointer")]
 
-use std::time::Instant;
-
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgMemoryContexts, pg_sys};
 
-use super::filter::Parameters;
-use super::job::Serial;
-use super::parallel::{Parallel, Start};
-use super::plan::Private;
-use crate::last_run::{self, Run};
-use crate::options::{Source, TableOptions, report};
-use crate::referee::Referee;
+use super::count::{self, Count};
+use super::filter::{Clauses, Parameters};
+use super::plan::{self, Private};
+use crate::last_run::Run;
+use crate::options::{Source, TableOptions};
+use crate::pg_raw;
+use crate::reader::{Found, Reader, Wanted};
 
-/// A scan in progress, in the query's memory. Everything in it that has a destructor is in `parallel`, whose destructor
-/// runs when that memory goes; PostgreSQL closes the file at abort, and [`end`] does so otherwise.
+/// A scan in progress, in the query's memory. It owns nothing with a destructor.
 pub(super) struct Scan {
+    pub(super) relation: pg_sys::Relation,
     source: Source,
     options: *mut pg_sys::List,
-    referee: *mut Referee,
-    /// Where DEFAULT values are computed.
-    executor: *mut pg_sys::EState,
-    /// Whether only the number of rows matters.
-    count_only: bool,
-    filter: Option<Parameters>,
-    /// Rows delivered, or read by the referee.
-    rows_read: u64,
-    started: Option<Instant>,
-    path: Path,
-}
-
-/// Who reads the records.
-pub(super) enum Path {
-    /// The referee, until it is known whether the rest is worth a worker.
-    Undecided,
-    /// The referee, for this reason.
-    Serial(Serial),
-    /// A worker. It is dropped with the query's memory at the latest.
-    Parallel(*mut Option<Parallel>),
+    wanted: Wanted,
+    /// The conditions that the threads can decide.
+    parameters: Option<Parameters>,
+    pub(super) reader: *mut Reader,
+    /// Rows of which only the number was told, and that are still to be returned.
+    pending: u64,
+    /// For a scan that counts.
+    count: Option<Count>,
 }
 
 /// BeginForeignScan: opens the file, unless the plan is only to be shown.
@@ -52,19 +39,23 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
     // SAFETY: the executor passes a valid node, whose relation stays open and locked until the scan ends; the
     // current memory context is the query's. `TableOptions` and the rest are plain pointers.
     unsafe {
-        let relation = (*node).ss.ss_currentRelation;
-        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
         let private = Private::of((*plan).fdw_private);
+        let is_count = plan::is_count(node);
+        let relation = if is_count {
+            pg_sys::table_open(plan::scanned_table(node), pg_sys::NoLock.cast_signed())
+        } else {
+            (*node).ss.ss_currentRelation
+        };
+        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
         let options = pg_sys::list_concat(copy, private.options);
+        let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol };
+        let clauses = Clauses::of(node);
+        let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, node));
+        let count = is_count.then(|| Count::begin(node, relation, clauses));
         let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
-        let executor = pg_sys::CreateExecutorState();
-        let referee = Referee::open(relation, source, options);
-        let count_only = private.count_only;
-        let path = Path::Undecided;
-        let filter = (!(*plan).fdw_exprs.is_null()).then(|| Parameters::of(node));
-        let started = None;
-        scan.write(Scan { source, options, referee, executor, count_only, filter, rows_read: 0, started, path });
+        let reader = Reader::open(relation, source, options, wanted);
+        scan.write(Scan { relation, source, options, wanted, parameters, reader, pending: 0, count });
         (*node).fdw_state = scan.cast();
     }
 }
@@ -72,127 +63,75 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
 /// IterateForeignScan: the next row, in the scan's slot; an empty slot at the end.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `begin` has run. The slot has one element a column. Nothing alive here has a destructor.
+    // SAFETY: `begin` has run. Nothing alive here has a destructor.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
         let slot = (*node).ss.ss_ScanTupleSlot;
         pg_sys::ExecClearTuple(slot);
-        if matches!((*scan).path, Path::Undecided) {
-            if (*scan).rows_read > 0 {
-                decide(node, scan);
-            } else {
-                (*scan).started = Some(Instant::now());
-            }
-        }
-        let expressions = per_tuple_context((*scan).executor);
-        match (*scan).path {
-            Path::Parallel(parallel) => {
-                let parallel = (*parallel).as_mut().expect("a scan that has not ended");
-                (*scan).rows_read += u64::from(Parallel::next(parallel, slot, expressions));
-            }
-            Path::Undecided | Path::Serial(_) => serial_row(scan, slot, expressions),
+        match &raw mut (*scan).count {
+            count if (*count).is_some() => count::iterate(node, scan, (*count).as_mut().expect("it is there"), slot),
+            _ => Scan::next(node, scan, slot),
         }
         slot
     }
 }
 
-/// Reads the next row with the referee.
-///
-/// # Safety
-/// All must be alive; nothing with a destructor on the caller's frames. What a row's values are made of lives until the
-/// next row: in the expressions' per-tuple memory.
-unsafe fn serial_row(scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot, expressions: *mut pg_sys::ExprContext) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let values = (*expressions).ecxt_per_tuple_memory;
-        loop {
-            pg_sys::MemoryContextReset(values);
-            let caller = pg_sys::MemoryContextSwitchTo(values);
-            let found = Referee::next_row((*scan).referee, expressions, (*slot).tts_values, (*slot).tts_isnull);
-            pg_sys::MemoryContextSwitchTo(caller);
-            if !found {
-                (*scan).path = Path::Serial("the file ends with its first record");
-                return;
+impl Scan {
+    /// Puts the next row into the slot, or none at the end.
+    ///
+    /// # Safety
+    /// `node` must be a scan in progress, `scan` its state; nothing with a destructor on the caller's frames.
+    unsafe fn next(node: *mut pg_sys::ForeignScanState, scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*scan).pending == 0 {
+                Self::decide(node, scan);
+                match Reader::next((*scan).reader, slot) {
+                    Found::Rows(rows) => (*scan).pending = rows,
+                    Found::Row | Found::End => return,
+                }
             }
-            (*scan).rows_read += 1;
-            if !Referee::row_was_skipped((*scan).referee) {
-                pg_sys::ExecStoreVirtualTuple(slot);
-                return;
-            }
-            pgrx::check_for_interrupts!();
+            (*scan).pending -= 1;
+            let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+            std::slice::from_raw_parts_mut((*slot).tts_isnull, columns).fill(true);
+            pg_raw::ExecStoreVirtualTuple(slot);
         }
     }
-}
 
-/// Is what comes behind the first row worth a worker?
-///
-/// # Safety
-/// `node` must be a scan in progress, `scan` its state.
-unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
-    // SAFETY: the caller's promise. The scan's state is dropped with the query's memory.
-    unsafe {
-        let query = (*(*node).ss.ps.state).es_query_cxt;
-        let caller = pg_sys::MemoryContextSwitchTo(query);
-        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
-        let start = Start {
-            referee: (*scan).referee,
-            relation: (*node).ss.ss_currentRelation,
-            count_only: (*scan).count_only,
-            takes_apart: (*plan).fsSystemCol,
-            rows_read: (*scan).rows_read,
-            filter: (*scan).filter.and_then(|parameters| parameters.filter(node)),
-        };
-        (*scan).path = match Parallel::start(&start) {
-            Ok(parallel) => {
-                let place = PgMemoryContexts::For(query).leak_and_drop_on_delete(Some(parallel));
-                Path::Parallel(place)
+    /// Behind the first row: who reads on?
+    ///
+    /// # Safety
+    /// As for `next`.
+    pub(super) unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*(*scan).reader).is_undecided() {
+                let filter = (*scan).parameters.and_then(|parameters| parameters.filter(node));
+                Reader::decide((*scan).reader, filter);
             }
-            Err(reason) => {
-                ereport_serial(reason);
-                Path::Serial(reason)
-            }
-        };
-        pg_sys::MemoryContextSwitchTo(caller);
-    }
-}
-
-/// Tells whoever wants to know why a scan is serial.
-fn ereport_serial(reason: Serial) {
-    let message = format!("fastcsv reads serially: {reason}");
-    report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
-}
-
-/// The expression context of an executor state that exists for this alone.
-///
-/// # Safety
-/// `executor` must be alive.
-unsafe fn per_tuple_context(executor: *mut pg_sys::EState) -> *mut pg_sys::ExprContext {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*executor).es_per_tuple_exprcontext.is_null() {
-            pg_sys::MakePerTupleExprContext(executor)
-        } else {
-            (*executor).es_per_tuple_exprcontext
         }
+    }
+
+    /// What the scan has done so far; `None` if it has not begun.
+    pub(super) fn run(&self) -> Option<Run> {
+        // SAFETY: the reader lives as long as the scan.
+        unsafe { (*self.reader).run("scan") }
     }
 }
 
 /// ReScanForeignScan: starts over from the first record.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanState) {
-    // SAFETY: `begin` has run; the new referee must outlive this call, so it is made in the query's memory.
+    // SAFETY: `begin` has run; the new reader must outlive this call, so it is made in the query's memory.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
-        Scan::note_run(scan);
-        // The slot may still hold a row of the worker's memory.
-        pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
-        Scan::let_worker_go(scan);
-        Referee::end((*scan).referee);
+        end_reader(node, scan);
+        (*scan).pending = 0;
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        (*scan).referee = Referee::open((*node).ss.ss_currentRelation, (*scan).source, (*scan).options);
-        (*scan).path = Path::Undecided;
-        (*scan).rows_read = 0;
-        (*scan).started = None;
+        (*scan).reader = Reader::open((*scan).relation, (*scan).source, (*scan).options, (*scan).wanted);
+        if let Some(count) = &mut (*scan).count {
+            count.rescan();
+        }
         pg_sys::MemoryContextSwitchTo(caller);
     }
 }
@@ -203,52 +142,28 @@ pub(super) unsafe extern "C-unwind" fn end(node: *mut pg_sys::ForeignScanState) 
     // SAFETY: the state is null or what `begin` made.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
-        if !scan.is_null() {
-            Scan::note_run(scan);
-            pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
-            Scan::let_worker_go(scan);
-            Referee::end((*scan).referee);
-            pg_sys::FreeExecutorState((*scan).executor);
+        if scan.is_null() {
+            return;
+        }
+        end_reader(node, scan);
+        if let Some(count) = &mut (*scan).count {
+            count.end();
+            pg_sys::table_close((*scan).relation, pg_sys::NoLock.cast_signed());
         }
     }
 }
 
-impl Scan {
-    /// Stops the worker, if there is one.
-    ///
-    /// # Safety
-    /// `this` must be alive, and no slot hold a row of the worker's memory.
-    unsafe fn let_worker_go(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Path::Parallel(parallel) = (*this).path {
-                (*parallel).take();
-            }
+/// Ends the reader, of whose memory no slot may hold a row then.
+///
+/// # Safety
+/// `node` must be a scan in progress, `scan` its state.
+unsafe fn end_reader(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
+        if let Some(count) = &mut (*scan).count {
+            count.clear();
         }
-    }
-
-    /// What the scan has done so far; `None` if it has not begun.
-    pub(super) fn run(&self) -> Option<Run> {
-        let run = Run { operation: "scan", rows: self.rows_read, time: self.started?.elapsed(), ..Run::default() };
-        Some(match self.path {
-            Path::Undecided => Run { path: "serial", ..run },
-            Path::Serial(reason) => Run { path: "serial", reason: Some(reason), ..run },
-            // SAFETY: the scan's parallel part lives as long as the scan.
-            Path::Parallel(parallel) => match unsafe { &*parallel } {
-                Some(parallel) => parallel.add_to(run),
-                None => run,
-            },
-        })
-    }
-
-    /// Tells `fastcsv_last_run()`.
-    ///
-    /// # Safety
-    /// `this` must be alive.
-    unsafe fn note_run(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        if let Some(run) = unsafe { (*this).run() } {
-            last_run::note(run);
-        }
+        Reader::end((*scan).reader, "scan");
     }
 }

@@ -26,6 +26,7 @@ use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::Found;
 use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
 use crate::file::{Borrowed, RangeFeed, RecordFeed};
@@ -63,11 +64,12 @@ pub(crate) struct Parallel {
     joined: Vec<u64>,
     joined_length: usize,
     joined_mark: Option<Mark>,
-    /// Whether rows have no columns, and come as a count.
+    /// Whether rows come as a count, and whether the threads leave some of them out.
     count_only: bool,
-    /// Such rows that are still to be delivered.
+    has_filter: bool,
+    /// Rows that are counted and still to be told of.
     pending: u64,
-    /// Such rows of the awaited ticket that were delivered, or are pending.
+    /// Rows of the awaited ticket that were told of, or are pending.
     delivered: u64,
     /// A record that comes behind the pending rows.
     held: Option<(Mark, u32)>,
@@ -182,6 +184,7 @@ impl Parallel {
             joined_length: 0,
             joined_mark: None,
             count_only: start.count_only,
+            has_filter: start.filter.is_some(),
             pending: 0,
             delivered: 0,
             held: None,
@@ -205,7 +208,7 @@ impl Parallel {
         Run { path: "parallel", threads, ranges, wrong_guesses, rereads, declined, filtered, bytes, peak_memory, ..run }
     }
 
-    /// Puts the next row into the slot, which is empty; false at the end.
+    /// Puts the next row into the slot, which is empty. Rows come as numbers only where that is all that is wanted.
     ///
     /// # Errors
     /// Raises the error COPY raises for this row, or one of reading.
@@ -216,42 +219,39 @@ impl Parallel {
         this: *mut Self,
         slot: *mut pg_sys::TupleTableSlot,
         expressions: *mut pg_sys::ExprContext,
-    ) -> bool {
+    ) -> Found {
         // SAFETY: the caller's promise.
         unsafe {
             loop {
                 if (*this).pending > 0 {
-                    (*this).pending -= 1;
-                    let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
-                    std::slice::from_raw_parts_mut((*slot).tts_isnull, columns).fill(true);
-                    pg_raw::ExecStoreVirtualTuple(slot);
-                    return true;
+                    return Found::Rows(std::mem::take(&mut (*this).pending));
                 }
                 if let Some((mark, length)) = (*this).held.take() {
                     if Self::record_row(this, mark, length, slot, expressions) {
-                        return true;
+                        return Found::Row;
                     }
                     continue;
                 }
                 if (*this).reread.is_some() {
                     match Self::reread_row(this, slot, expressions) {
-                        Some(found) => return found,
+                        Some(true) => return Found::Row,
+                        Some(false) => return Found::End,
                         None => continue,
                     }
                 }
                 if (*this).is_done {
-                    return false;
+                    return Found::End;
                 }
                 match Self::next_payload(this) {
                     Some((EntryKind::Row, _, length)) => {
                         Self::store(this, slot, length);
-                        return true;
+                        return Found::Row;
                     }
                     Some((EntryKind::MixedRow, mark, _)) => {
                         let place = (*this).place(mark);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
                         Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
-                        return true;
+                        return Found::Row;
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
                     None => Self::advance(this),
@@ -347,35 +347,7 @@ impl Parallel {
             (*this).feed.set(bytes);
             let feed: NonNull<dyn Feed> = NonNull::from(&mut (*this).feed);
             Referee::restart((*this).referee, feed, (*this).place(mark));
-            let found = Self::referee_row(this, slot, expressions);
-            found == Some(true)
-        }
-    }
-
-    /// Lets the referee read a row: `None` if it passed one over, false at the end of its input.
-    ///
-    /// # Safety
-    /// As for `next`.
-    unsafe fn referee_row(
-        this: *mut Self,
-        slot: *mut pg_sys::TupleTableSlot,
-        expressions: *mut pg_sys::ExprContext,
-    ) -> Option<bool> {
-        // SAFETY: the caller's promise. The values live until the next row, in the expressions' per-tuple memory.
-        unsafe {
-            let memory = (*expressions).ecxt_per_tuple_memory;
-            pg_sys::MemoryContextReset(memory);
-            let caller = pg_sys::MemoryContextSwitchTo(memory);
-            let found = Referee::next_row((*this).referee, expressions, (*slot).tts_values, (*slot).tts_isnull);
-            pg_sys::MemoryContextSwitchTo(caller);
-            if found && Referee::row_was_skipped((*this).referee) {
-                pgrx::check_for_interrupts!();
-                return None;
-            }
-            if found {
-                pg_raw::ExecStoreVirtualTuple(slot);
-            }
-            Some(found)
+            Referee::fill((*this).referee, expressions, slot) == Some(true)
         }
     }
 
@@ -396,7 +368,7 @@ impl Parallel {
                 (*this).reread = None;
                 return None;
             }
-            let found = Self::referee_row(this, slot, expressions);
+            let found = Referee::fill((*this).referee, expressions, slot);
             if found == Some(false) {
                 // COPY takes the data to end here: an end-of-data marker.
                 (*this).reread = None;
@@ -445,7 +417,9 @@ impl Parallel {
             self.base.number += summary.records + summary.inner;
         }
         if self.count_only {
-            self.pending += summary.records - std::mem::take(&mut self.delivered);
+            let elsewhere = if self.has_filter { summary.filtered + summary.declined } else { self.delivered };
+            self.pending += summary.records - elsewhere;
+            self.delivered = 0;
         }
         match summary.outcome {
             Outcome::Plain => {}
@@ -468,7 +442,7 @@ impl Parallel {
 
     /// The next row is a record that travels as it is, behind the rows without columns that come before it.
     fn hold(&mut self, mark: Mark, length: u32) {
-        if self.count_only {
+        if self.count_only && !self.has_filter {
             self.pending = mark.records - self.delivered;
             self.delivered = mark.records + 1;
         }

@@ -52,8 +52,12 @@ impl Wanted {
     /// # Safety
     /// The options must be of a live COPY whose table has the attribute.
     unsafe fn converts(&self, options: &CopyOptions, attribute: usize) -> bool {
-        // SAFETY: the caller's promise.
-        !self.count_only && unsafe { options.selects(attribute) }
+        match &self.filter {
+            // SAFETY: the caller's promise.
+            _ if !self.count_only => unsafe { options.selects(attribute) },
+            Some(filter) => filter.columns().contains(&(attribute as u32 + 1)),
+            None => false,
+        }
     }
 }
 
