@@ -80,3 +80,13 @@ unsafe extern "C-unwind" {
         modifier: i32,
     ) -> pg_sys::Datum;
 }
+
+/// Empties a slot.
+///
+/// # Safety
+/// The slot must be alive.
+#[inline]
+pub(crate) unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; every kind of slot can be emptied.
+    unsafe { (*(*slot).tts_ops).clear.expect("a slot can be emptied")(slot) }
+}

@@ -34,6 +34,7 @@ pub(crate) struct Reader {
     referee: *mut Referee,
     /// Where DEFAULT values are computed.
     executor: *mut pg_sys::EState,
+    expressions: *mut pg_sys::ExprContext,
     /// The memory that lives as long as the query.
     memory: pg_sys::MemoryContext,
     wanted: Wanted,
@@ -92,12 +93,14 @@ impl Reader {
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
             let executor = pg_sys::CreateExecutorState();
+            let expressions = pg_sys::MakePerTupleExprContext(executor);
             let referee = Referee::open(relation, source, options);
             let memory = pg_sys::CurrentMemoryContext;
             reader.write(Reader {
                 relation,
                 referee,
                 executor,
+                expressions,
                 memory,
                 wanted,
                 rows: 0,
@@ -138,7 +141,7 @@ impl Reader {
         }
     }
 
-    /// Puts the next row into the slot, which is empty. Rows come as numbers only where that is all that is wanted.
+    /// Puts the next row into the slot, and empties it at the end. Rows come as numbers only where that is all that is wanted.
     ///
     /// # Errors
     /// Raises the error COPY raises for this row.
@@ -149,7 +152,7 @@ impl Reader {
     pub(crate) unsafe fn next(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Found {
         // SAFETY: the caller's promise.
         unsafe {
-            let expressions = per_tuple_context((*this).executor);
+            let expressions = (*this).expressions;
             let found = match (*this).path {
                 Path::Parallel(parallel) => {
                     let parallel = (*parallel).as_mut().expect("a read that has not ended");
@@ -228,19 +231,4 @@ impl Reader {
 fn tell_serial(reason: Serial) {
     let message = format!("fastcsv reads serially: {reason}");
     report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
-}
-
-/// The expression context of an executor state that exists for this alone.
-///
-/// # Safety
-/// `executor` must be alive.
-unsafe fn per_tuple_context(executor: *mut pg_sys::EState) -> *mut pg_sys::ExprContext {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*executor).es_per_tuple_exprcontext.is_null() {
-            pg_sys::MakePerTupleExprContext(executor)
-        } else {
-            (*executor).es_per_tuple_exprcontext
-        }
-    }
 }

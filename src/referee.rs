@@ -231,7 +231,7 @@ impl Referee {
         }
     }
 
-    /// Reads the next row into an empty slot: `None` if the row was passed over by `ON_ERROR ignore`, false at the end. The
+    /// Reads the next row into the slot, which is empty at the end: `None` if the row was passed over by `ON_ERROR ignore`, false at the end. The
     /// values live until the next call, in the expressions' per-tuple memory.
     ///
     /// # Errors
@@ -246,6 +246,7 @@ impl Referee {
     ) -> Option<bool> {
         // SAFETY: the caller's promise.
         unsafe {
+            pg_raw::clear_slot(slot);
             let memory = (*expressions).ecxt_per_tuple_memory;
             pg_sys::MemoryContextReset(memory);
             let caller = pg_sys::MemoryContextSwitchTo(memory);

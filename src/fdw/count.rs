@@ -206,6 +206,8 @@ pub(super) unsafe fn iterate(
     count: &mut Count,
     slot: *mut pg_sys::TupleTableSlot,
 ) {
+    // SAFETY: the caller's promise.
+    unsafe { pg_raw::clear_slot(slot) };
     if std::mem::replace(&mut count.is_done, true) {
         return;
     }
@@ -213,7 +215,6 @@ pub(super) unsafe fn iterate(
     unsafe {
         let mut total: u64 = 0;
         loop {
-            pg_sys::ExecClearTuple(count.slot);
             Scan::decide(node, scan);
             match Reader::next((*scan).reader, count.slot) {
                 Found::Row => total += u64::from(count.passes()),

@@ -67,7 +67,6 @@ pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanSta
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
         let slot = (*node).ss.ss_ScanTupleSlot;
-        pg_sys::ExecClearTuple(slot);
         match &raw mut (*scan).count {
             count if (*count).is_some() => count::iterate(node, scan, (*count).as_mut().expect("it is there"), slot),
             _ => Scan::next(node, scan, slot),
@@ -92,6 +91,7 @@ impl Scan {
                 }
             }
             (*scan).pending -= 1;
+            pg_raw::clear_slot(slot);
             let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
             std::slice::from_raw_parts_mut((*slot).tts_isnull, columns).fill(true);
             pg_raw::ExecStoreVirtualTuple(slot);

@@ -86,6 +86,7 @@ impl Mixed {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
+            pg_raw::clear_slot(slot);
             let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
             pg_raw::heap_deform_tuple(tuple, (*this).descriptor, values, nulls);
             pg_sys::MemoryContextReset((*this).memory);

@@ -18,10 +18,11 @@ use std::ptr::NonNull;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::{self, EntryKind, Mark};
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Input, Job, Output};
+use fastcsv_engine::job::{Attribute, Input, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
 use fastcsv_engine::scan::Level;
+use fastcsv_engine::tuple::{self, Found as Value};
 use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -77,8 +78,11 @@ pub(crate) struct Parallel {
     feed: RecordFeed,
     range_feed: RangeFeed,
     mixed: Option<Mixed>,
-    /// Whether rows go into the slot value by value, because somebody asks for system columns.
-    takes_apart: bool,
+    form: Form,
+    /// The attributes that are set, for [`Form::Few`].
+    few: Vec<(usize, Attribute)>,
+    /// Whether the slot says of all other attributes that they are NULL.
+    others_are_null: bool,
     is_done: bool,
     totals: Totals,
 }
@@ -169,6 +173,12 @@ impl Parallel {
             tuple.t_self.ip_blkid.bi_lo = u16::MAX;
             tuple
         };
+        let few = set_attributes(job);
+        let form = match start.takes_apart {
+            true => Form::Apart,
+            false if 2 * few.len() <= job.layout.attributes.len() => Form::Few,
+            false => Form::Whole,
+        };
         let descriptor = file.descriptor();
         Parallel {
             worker,
@@ -194,7 +204,9 @@ impl Parallel {
             range_feed: unsafe { RangeFeed::new(descriptor) },
             file,
             mixed,
-            takes_apart: start.takes_apart,
+            form,
+            few,
+            others_are_null: false,
             is_done: false,
             totals: Totals::default(),
         }
@@ -224,6 +236,7 @@ impl Parallel {
         unsafe {
             loop {
                 if (*this).pending > 0 {
+                    pg_raw::clear_slot(slot);
                     return Found::Rows(std::mem::take(&mut (*this).pending));
                 }
                 if let Some((mark, length)) = (*this).held.take() {
@@ -240,6 +253,7 @@ impl Parallel {
                     }
                 }
                 if (*this).is_done {
+                    pg_raw::clear_slot(slot);
                     return Found::End;
                 }
                 match Self::next_payload(this) {
@@ -321,12 +335,49 @@ impl Parallel {
         unsafe {
             (*this).tuple.t_len = length;
             let tuple = &raw mut (*this).tuple;
-            if (*this).takes_apart {
-                pg_raw::heap_deform_tuple(tuple, (*slot).tts_tupleDescriptor, (*slot).tts_values, (*slot).tts_isnull);
-                pg_raw::ExecStoreVirtualTuple(slot);
-            } else {
-                pg_raw::ExecStoreHeapTuple(tuple, slot, false);
+            match (*this).form {
+                Form::Whole => {
+                    pg_raw::ExecStoreHeapTuple(tuple, slot, false);
+                }
+                Form::Apart => {
+                    pg_raw::clear_slot(slot);
+                    let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+                    pg_raw::heap_deform_tuple(tuple, (*slot).tts_tupleDescriptor, values, nulls);
+                    pg_raw::ExecStoreVirtualTuple(slot);
+                }
+                Form::Few => {
+                    pg_raw::clear_slot(slot);
+                    Self::find_few(this, slot, length);
+                    pg_raw::ExecStoreVirtualTuple(slot);
+                }
             }
+        }
+    }
+
+    /// Takes the few attributes that are set out of the tuple.
+    ///
+    /// # Safety
+    /// As for `next`.
+    #[inline]
+    unsafe fn find_few(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
+        // SAFETY: the caller's promise. The slot has an element for each attribute, and values of up to 8 bytes are passed
+        // by value, as PostgreSQL does where a Datum has 8.
+        unsafe {
+            let this = &mut *this;
+            let tuple = std::slice::from_raw_parts(this.tuple.t_data.cast::<u8>(), length as usize);
+            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+            if !std::mem::replace(&mut this.others_are_null, true) {
+                let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+                std::slice::from_raw_parts_mut(nulls, columns).fill(true);
+            }
+            let wanted = &this.few[..];
+            tuple::find(tuple, wanted, |place, found| {
+                let (index, attribute) = wanted[place];
+                *nulls.add(index) = found == Value::Null;
+                if let Value::At(at) = found {
+                    *values.add(index) = datum_at(tuple.as_ptr().add(at), attribute.length);
+                }
+            });
         }
     }
 
@@ -491,6 +542,43 @@ impl Parallel {
         }
         shim::raise_file_error(error, c"read", name)
     }
+}
+
+/// The value at a place of a tuple.
+///
+/// # Safety
+/// There must be one of that length, aligned as its type wants it.
+#[inline]
+unsafe fn datum_at(place: *const u8, length: Option<u16>) -> pg_sys::Datum {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match length {
+            Some(8) => pg_sys::Datum::from(place.cast::<i64>().read()),
+            Some(4) => pg_sys::Datum::from(place.cast::<i32>().read()),
+            Some(2) => pg_sys::Datum::from(place.cast::<i16>().read()),
+            Some(1) => pg_sys::Datum::from(place.cast::<i8>().read()),
+            _ => pg_sys::Datum::from(place.expose_provenance()),
+        }
+    }
+}
+
+/// How rows go into the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As the tuple they are.
+    Whole,
+    /// Value by value, because somebody asks for system columns or the slot holds no heap tuples.
+    Apart,
+    /// Those few values that are set, one by one: cheaper than PostgreSQL's walk over all the others.
+    Few,
+}
+
+/// The attributes that the job's rows have, in the table's order.
+fn set_attributes(job: &Job) -> Vec<(usize, Attribute)> {
+    let targets = job.fields.iter().filter_map(|field| field.target.as_ref());
+    let mut set: Vec<_> = targets.map(|target| (target.attribute, job.layout.attributes[target.attribute])).collect();
+    set.sort_by_key(|(index, _)| *index);
+    set
 }
 
 /// Where the first record starts behind so many others, a header counted; `None` if there is none.
