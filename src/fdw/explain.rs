@@ -25,10 +25,11 @@ pub(super) unsafe extern "C-unwind" fn explain(node: *mut pg_sys::ForeignScanSta
             pg_sys::ExplainPropertyText(c"Worker Filter".as_ptr(), condition, state);
         }
         let scan = (*node).fdw_state.cast::<Scan>();
-        if (*state).analyze && !scan.is_null() {
-            if let Some(run) = (*scan).run() {
-                Shown { state }.run(&run);
-            }
+        if (*state).analyze
+            && !scan.is_null()
+            && let Some(run) = (*scan).run()
+        {
+            Shown { state }.run(&run);
         }
     }
 }
