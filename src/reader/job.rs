@@ -193,7 +193,7 @@ unsafe fn columns(options: &CopyOptions, wanted: &Wanted) -> Result<(Vec<Field>,
             return Err("rows with errors are passed over, and a column's type is only known to PostgreSQL");
         }
         let (type_id, type_modifier) = ((*wanted.descriptor).tdtypeid.to_u32(), (*wanted.descriptor).tdtypmod);
-        Ok((fields, Layout { attributes, type_id, type_modifier }, mixed))
+        Ok((fields, Layout { attributes, type_id, type_modifier, constants: Vec::new() }, mixed))
     }
 }
 
@@ -247,6 +247,6 @@ impl Budget {
 
     fn geometry(&self) -> Geometry {
         const { assert!(BLOCK as usize >= SMALLEST_BLOCK) };
-        Geometry { tickets: TICKETS, blocks: (self.pool / BLOCK) as u32, block_size: BLOCK as u32 }
+        Geometry { tickets: TICKETS, blocks: (self.pool / BLOCK) as u32, kept: 0, block_size: BLOCK as u32 }
     }
 }

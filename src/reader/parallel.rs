@@ -257,7 +257,7 @@ impl Parallel {
                     return Found::End;
                 }
                 match Self::next_payload(this) {
-                    Some((EntryKind::Row, _, length)) => {
+                    Some((EntryKind::Row | EntryKind::PlacedRow, _, length)) => {
                         Self::store(this, slot, length);
                         return Found::Row;
                     }
@@ -494,8 +494,8 @@ impl Parallel {
     /// The next row is a record that travels as it is, behind the rows without columns that come before it.
     fn hold(&mut self, mark: Mark, length: u32) {
         if self.count_only && !self.has_filter {
-            self.pending = mark.records - self.delivered;
-            self.delivered = mark.records + 1;
+            self.pending = u64::from(mark.records) - self.delivered;
+            self.delivered = u64::from(mark.records) + 1;
         }
         self.held = Some((mark, length));
     }
@@ -517,9 +517,9 @@ impl Parallel {
     fn place(&self, mark: Mark) -> Checkpoint {
         Checkpoint {
             byte: mark.byte,
-            line: self.base.line + mark.lines,
-            record: self.base.record + mark.records,
-            number: self.base.number + mark.records + mark.inner,
+            line: self.base.line + u64::from(mark.lines),
+            record: self.base.record + u64::from(mark.records),
+            number: self.base.number + u64::from(mark.records) + u64::from(mark.inner),
             line_end: self.base.line_end,
         }
     }
