@@ -95,6 +95,24 @@ impl Clauses {
     }
 }
 
+/// The filter of clauses without parameters that belong to no plan, as far as they can be decided.
+///
+/// # Safety
+/// As for [`pushable`].
+pub(crate) unsafe fn of_clauses(
+    clauses: *mut pg_sys::List,
+    varno: pg_sys::Index,
+    table: pg_sys::Oid,
+) -> Option<Filter> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let list = pushable(clauses, varno, table);
+        let mut none = |_| Given::Later;
+        let conditions = conditions(Clauses { list, varno, table }, &mut none);
+        (!conditions.is_empty()).then(|| Filter::new(Condition::all(conditions)))
+    }
+}
+
 /// Is there a parameter in the clauses whose value comes from elsewhere in the plan?
 ///
 /// # Safety
