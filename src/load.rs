@@ -216,8 +216,8 @@ unsafe fn collects(opening: &Opening, options: &CopyOptions, table: &Table) -> b
         let has_transition = table.is_partitioned()
             && !(*table.root).ri_TrigDesc.is_null()
             && (*(*table.root).ri_TrigDesc).trig_insert_new_table;
-        !(triggers.before || triggers.instead || has_transition || options.volatile_defaults)
-            && !pg_sys::contain_volatile_functions(opening.condition.cast())
+        let looks_at_table = triggers.before || triggers.instead || has_transition || options.volatile_defaults;
+        !looks_at_table && !pg_sys::contain_volatile_functions(opening.condition.cast())
     }
 }
 
