@@ -91,6 +91,11 @@ impl Ring {
         Ring { base, geometry }
     }
 
+    /// Where the ring lies in this process.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
     /// The ring's dimensions.
     pub fn geometry(&self) -> Geometry {
         self.geometry
