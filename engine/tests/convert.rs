@@ -153,10 +153,13 @@ proptest! {
     }
 
     #[test]
-    fn halves_between_two_float4_are_rounded_by_what_follows(whole in 1_u32 << 24..1 << 31, more in 0_u32..3) {
-        let text = format!("{whole}.{}", ["0", "0000001", "5"][more as usize]);
+    fn next_to_the_middle_of_two_float4_the_last_digits_decide(single in 1e-9_f32..1e9, more in 0_usize..3) {
+        let middle = (f64::from(single) + f64::from(single.next_up())) / 2.0;
+        // As many digits as a f64 can hold: many of these numbers round to the middle as a f64.
+        let decimals = (0..18).rev().find(|decimals| middle * 10_f64.powi(*decimals) <= 9e15).expect("none fits too");
+        let text = format!("{middle:.*}{}", decimals as usize, ["", "0000001", "5"][more]);
         let expected = text.parse::<f32>().expect("a number");
-        prop_assert_eq!(convert(Kind::Float4, &text), Value::Word(expected.to_bits().into()));
+        prop_assert_eq!(convert(Kind::Float4, &text), Value::Word(expected.to_bits().into()), "{}", text);
     }
 
     #[test]
