@@ -14,6 +14,7 @@
 pgrx::pg_module_magic!();
 
 mod call;
+mod convert_test;
 mod encoding;
 mod fdw;
 mod filter_test;
@@ -30,6 +31,7 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
     fastcsv_test_referee => referee_test::read_from,
 );

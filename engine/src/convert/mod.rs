@@ -8,6 +8,23 @@
 //! One file for each type or family of types. To add one: a variant of [`Kind`], its arm in [`Converter::convert`], its
 //! row in the extension's table of types, and its generator in `tests/convert`.
 
+mod boolean;
+mod bytea;
+mod calendar;
+mod date;
+mod datetime;
+mod digits;
+mod enums;
+mod float;
+mod hex;
+mod integer;
+mod interval;
+mod json;
+mod numeric;
+mod text;
+mod time;
+mod timestamp;
+mod uuid;
 pub mod zone;
 
 use serde::{Deserialize, Serialize};
@@ -126,8 +143,23 @@ pub struct Settings {
 /// Memory for values that are built rather than borrowed. One for each thread, used again and again.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// The content of the last value that was built.
+    /// Where values are built; the last one is somewhere in it.
     pub bytes: Vec<u8>,
+    /// Decimal digits of a long number.
+    digits: Vec<u8>,
+    /// The entry of the zone that was in force at the last time.
+    zone_entry: usize,
+}
+
+impl Scratch {
+    /// So many bytes, with anything in them.
+    #[inline]
+    fn room(&mut self, size: usize) -> &mut [u8] {
+        if self.bytes.len() < size {
+            self.bytes.resize(size, 0);
+        }
+        &mut self.bytes[..size]
+    }
 }
 
 /// One column's converter.
@@ -152,10 +184,39 @@ impl Converter {
     /// `field` is in the server's encoding, was found valid in it, and holds no NUL. What is returned lies in it or in
     /// `scratch`.
     #[inline]
-    pub fn convert<'a>(&self, field: &'a [u8], _settings: &Settings, _scratch: &'a mut Scratch) -> Option<Datum<'a>> {
-        match self.kind {
+    pub fn convert<'a>(&self, field: &'a [u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<Datum<'a>> {
+        match &self.kind {
+            Kind::Bool => boolean::boolean(field).map(|truth| Datum::Word(truth.into())),
+            Kind::Int2 => integer::signed::<i16>(field).map(|number| signed_word(number.into())),
+            Kind::Int4 => integer::signed::<i32>(field).map(|number| signed_word(number.into())),
+            Kind::Int8 => integer::signed::<i64>(field).map(signed_word),
+            Kind::Oid => integer::oid(field).map(|oid| Datum::Word(oid.into())),
+            Kind::Float4 => float::float4(field).map(|bits| Datum::Word(bits.into())),
+            Kind::Float8 => float::float8(field).map(Datum::Word),
+            Kind::Numeric { limit } => numeric::numeric(field, *limit, scratch).map(Datum::Bytes),
             Kind::Text => Some(Datum::Bytes(field)),
-            _ => None,
+            Kind::Varchar { limit } => text::varchar(field, *limit, settings).map(Datum::Bytes),
+            Kind::Bpchar { limit: None } => Some(Datum::Bytes(field)),
+            Kind::Bpchar { limit: Some(limit) } => text::bpchar(field, *limit, settings, scratch).map(Datum::Bytes),
+            Kind::Char => Some(Datum::Word(text::char(field).into())),
+            Kind::Name => text::name(field, settings, scratch).map(Datum::Bytes),
+            Kind::Date => date::date(field, settings).map(|day| signed_word(day.into())),
+            Kind::Time { precision } => time::time(field, *precision, settings).map(signed_word),
+            Kind::Timestamp { precision } => timestamp::local(field, *precision, settings).map(signed_word),
+            Kind::Timestamptz { precision } => {
+                timestamp::absolute(field, *precision, settings, scratch).map(signed_word)
+            }
+            Kind::Interval => interval::interval(field, settings, scratch).map(Datum::Bytes),
+            Kind::Uuid => uuid::uuid(field, scratch).map(Datum::Bytes),
+            Kind::Bytea => bytea::bytea(field, scratch).map(Datum::Bytes),
+            Kind::Json => json::is_json(field).then_some(Datum::Bytes(field)),
+            Kind::Enum { labels } => enums::oid(field, labels).map(|oid| Datum::Word(oid.into())),
         }
     }
+}
+
+/// A signed number as PostgreSQL puts it into a word.
+#[inline]
+fn signed_word<'a>(number: i64) -> Datum<'a> {
+    Datum::Word(number.cast_unsigned())
 }

@@ -33,8 +33,8 @@ pub(super) fn offset_at(zone: &[(i64, i32)], local: i64, near: &mut usize) -> Op
         *near = zone.partition_point(|(since, _)| *since <= time).checked_sub(1)?;
     }
     let (since, offset) = *zone.get(*near)?;
-    let until = zone.get(*near + 1).map_or(i64::MAX, |(next, _)| *next);
-    let certain = time - since > MARGIN && until - time > MARGIN;
+    let ends_later = zone.get(*near + 1).is_none_or(|(next, _)| next - time > MARGIN);
+    let certain = time - since > MARGIN && ends_later;
     certain.then_some(offset)
 }
 
