@@ -7,8 +7,8 @@ TYPES = [
     "CREATE DOMAIN plain_int AS int",
     "CREATE DOMAIN plain_text AS text",
     "CREATE DOMAIN checked_int AS int CHECK (value < 1000000)",
-    "CREATE COLLATION nondeterministic (provider = icu, locale = 'und', deterministic = false)",
 ]
+NONDETERMINISTIC = "CREATE COLLATION nondeterministic (provider = icu, locale = 'und', deterministic = false)"
 
 
 class Column:
