@@ -8,7 +8,7 @@ use super::plain::{Decimal, Plain};
 use super::values::{Layout, decimal, numeric};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig::with_cases(8_000))]
 
     #[test]
     fn numerics_compare_as_decimals_whatever_their_layout(left in decimal(), right in decimal()) {
