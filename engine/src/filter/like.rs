@@ -171,7 +171,7 @@ fn matches_pieces(text: &[u8], pieces: &[Piece], characters: Characters) -> bool
         };
         match (advanced, &mut retry) {
             (Some(end), _) => (position, next) = (end, next + 1),
-            (None, Some((piece, start))) if *start < text.len() => {
+            (None, Some((piece, start))) => {
                 *start = characters.next(text, *start);
                 // Where a literal follows, nothing before its first byte need be tried.
                 if let Piece::Literal(literal) = &pieces[*piece] {
@@ -180,7 +180,7 @@ fn matches_pieces(text: &[u8], pieces: &[Piece], characters: Characters) -> bool
                 }
                 (position, next) = (*start, *piece);
             }
-            (None, _) => return false,
+            (None, None) => return false,
         }
     }
 }
