@@ -23,7 +23,7 @@ use fastcsv_engine::filter::{Class, Filter};
 use pgrx::pg_sys;
 
 use crate::call::Call;
-use crate::fdw::filter::{self, Parameters};
+use crate::fdw::filter::{self, Clauses, Parameters};
 use crate::types;
 
 /// The function's body.
@@ -112,11 +112,9 @@ unsafe fn compare_on(node: *mut pg_sys::ForeignScanState, statement: *mut pg_sys
     unsafe {
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
         let quals = (*plan).scan.plan.qual;
-        let table = (*(*node).ss.ss_currentRelation).rd_id;
-        (*plan).fdw_exprs = filter::pushable(quals, (*plan).scan.scanrelid, table);
         let (pushed, clauses) = (pg_sys::list_length((*plan).fdw_exprs), pg_sys::list_length(quals));
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        let parameters = Parameters::of(node);
+        let parameters = Parameters::of(Clauses::of(node), node);
         pg_sys::MemoryContextSwitchTo(caller);
         let filter = parameters.filter(node);
         let iterate = (*(*node).fdwroutine).IterateForeignScan.expect("the wrapper can scan");

@@ -30,6 +30,9 @@ pub(crate) const TABLE_OPTIONS: &[&CStr] = &[
 /// Does the hint about an invalid option list all valid ones (15), or name the closest (16 and later)?
 pub(crate) const HINT_LISTS_OPTIONS: bool = cfg!(feature = "pg15");
 
+/// Does a record of just `\.` end the data of a CSV file?
+pub(crate) const CSV_HAS_END_MARKER: bool = cfg!(not(feature = "pg18"));
+
 /// Message and detail for who may not set a foreign table's source.
 pub(crate) fn source_privilege_texts(option: &str, role: &str) -> (String, Option<String>) {
     if cfg!(feature = "pg15") {
@@ -157,6 +160,70 @@ pub(crate) fn zone_abbreviation(word: &CStr) -> ZoneAbbreviation {
         pg_sys::UNKNOWN_FIELD => ZoneAbbreviation::None,
         pg_sys::TZ => ZoneAbbreviation::Fixed(offset),
         _ => ZoneAbbreviation::Other,
+    }
+}
+
+/// Makes the path of a foreign scan that stands for an upper relation.
+///
+/// # Safety
+/// `root` and `relation` must be what the planner passed.
+pub(crate) unsafe fn foreign_upper_path(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    parts: &PathParts,
+) -> *mut pg_sys::Path {
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller's promise; no path keys, no outer path.
+    unsafe {
+        pg_sys::create_foreign_upper_path(
+            root,
+            relation,
+            (*relation).reltarget,
+            parts.rows,
+            #[cfg(feature = "pg18")]
+            0, // disabled nodes
+            parts.startup_cost,
+            parts.total_cost,
+            none,
+            std::ptr::null_mut(),
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            none, // restrict infos
+            parts.private,
+        )
+        .cast()
+    }
+}
+
+/// Lets SIGTERM only set flags in this background worker; by default it would exit from within the handler.
+pub(crate) fn handle_terminate_by_flag() {
+    // SAFETY: installs PostgreSQL's own handler.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::pqsignal(libc::SIGTERM, Some(die));
+        #[cfg(feature = "pg18")]
+        pg_sys::pqsignal_be(libc::SIGTERM, Some(die));
+    }
+}
+
+unsafe extern "C-unwind" {
+    /// PostgreSQL's handler of SIGTERM.
+    fn die(signal: c_int);
+}
+
+/// What a backend that waits for its worker shows in `pg_stat_activity`: from 17 on an event of its own.
+pub(crate) fn wait_event() -> u32 {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    return pg_sys::PG_WAIT_EXTENSION;
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    {
+        static EVENT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let mut event = EVENT.load(std::sync::atomic::Ordering::Relaxed);
+        if event == 0 {
+            // SAFETY: the name is a C string, which is copied.
+            event = unsafe { pg_sys::WaitEventExtensionNew(c"FastcsvWorker".as_ptr()) };
+            EVENT.store(event, std::sync::atomic::Ordering::Relaxed);
+        }
+        event
     }
 }
 

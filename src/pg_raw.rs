@@ -50,4 +50,43 @@ unsafe extern "C-unwind" {
 
     /// Parses SQL text into raw statements.
     pub(crate) fn raw_parser(text: *const c_char, mode: pg_sys::RawParseMode::Type) -> *mut pg_sys::List;
+
+    /// Wakes who waits on a latch. Atomics and `kill`: it may be called from any thread.
+    pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
+
+    /// Puts a tuple that somebody else keeps into a slot for heap tuples.
+    pub(crate) fn ExecStoreHeapTuple(
+        tuple: pg_sys::HeapTuple,
+        slot: *mut pg_sys::TupleTableSlot,
+        should_free: bool,
+    ) -> *mut pg_sys::TupleTableSlot;
+
+    /// Marks a slot whose arrays were filled as holding a row.
+    pub(crate) fn ExecStoreVirtualTuple(slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot;
+
+    /// Takes a tuple apart.
+    pub(crate) fn heap_deform_tuple(
+        tuple: pg_sys::HeapTuple,
+        descriptor: pg_sys::TupleDesc,
+        values: *mut pg_sys::Datum,
+        nulls: *mut bool,
+    );
+
+    /// Calls a type's input function; null stands for NULL.
+    pub(crate) fn InputFunctionCall(
+        function: *mut pg_sys::FmgrInfo,
+        text: *mut c_char,
+        parameter: pg_sys::Oid,
+        modifier: i32,
+    ) -> pg_sys::Datum;
+}
+
+/// Empties a slot.
+///
+/// # Safety
+/// The slot must be alive.
+#[inline]
+pub(crate) unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; every kind of slot can be emptied.
+    unsafe { (*(*slot).tts_ops).clear.expect("a slot can be emptied")(slot) }
 }

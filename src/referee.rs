@@ -16,7 +16,7 @@
 
 pub(crate) mod shim;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -30,6 +30,7 @@ use pgrx::prelude::*;
 use crate::options::Source;
 use crate::pg_raw;
 use crate::position::PositionContext;
+use shim::{CopyOptions, CopyView};
 
 /// Where a referee's bytes come from when it does not open the file itself.
 pub(crate) trait Feed {
@@ -111,6 +112,76 @@ impl Referee {
         }
     }
 
+    /// Lets the referee go on with `feed`, as if everything before `start`, which is not the file's start, had been read
+    /// already. Whatever it has read ahead is forgotten.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; and `feed`, placed at `start`, must live until the next restart or the end.
+    pub(crate) unsafe fn restart(this: *mut Self, feed: NonNull<dyn Feed>, start: Checkpoint) {
+        // SAFETY: the caller's promise; the feed is asked for its descriptor only.
+        unsafe {
+            let line_end = eol_type(start.line_end);
+            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, start.byte, Some(read_feed));
+            (*this).position.restart(start, feed.as_ref().descriptor());
+            (*this).feed = Some(feed);
+        }
+    }
+
+    /// Puts the error contexts on the stack for values of the record at `place` that somebody else converts; returns
+    /// what [`Referee::leave`] wants.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn enter(this: *mut Self, place: Checkpoint) -> *mut pg_sys::ErrorContextCallback {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let outer = pg_sys::error_context_stack;
+            let descriptor = CopyView::of((*this).state).descriptor;
+            (*this).position.restart(place, (*this).feed.map_or(Some(descriptor), |feed| feed.as_ref().descriptor()));
+            (*this).push_contexts(outer);
+            outer
+        }
+    }
+
+    /// The next error is about this column's value, null for NULL, in the record with COPY's number.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; both strings must live until the next call.
+    pub(crate) unsafe fn name_value(this: *mut Self, number: u64, column: *const c_char, value: *const c_char) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_name_value((*this).state, number, column, value) }
+    }
+
+    /// Takes the error contexts off again.
+    ///
+    /// # Safety
+    /// `outer` must come from [`Referee::enter`].
+    pub(crate) unsafe fn leave(this: *mut Self, outer: *mut pg_sys::ErrorContextCallback) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            shim::fastcsv_shim_name_value((*this).state, 0, std::ptr::null(), std::ptr::null());
+            pg_sys::error_context_stack = outer;
+        }
+    }
+
+    /// What COPY made of its options and how it reads.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn views(this: *mut Self) -> (CopyView, CopyOptions) {
+        // SAFETY: the caller's promise.
+        unsafe { (CopyView::of((*this).state), CopyOptions::of((*this).state)) }
+    }
+
+    /// The input.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn source(this: *mut Self) -> Source {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).position.source() }
+    }
+
     /// # Safety
     /// `state` must be a live COPY FROM.
     unsafe fn allocate(
@@ -157,6 +228,38 @@ impl Referee {
                 (*this).position.count_record();
             }
             found
+        }
+    }
+
+    /// Reads the next row into the slot, which is empty at the end: `None` if the row was passed over by `ON_ERROR ignore`, false at the end. The
+    /// values live until the next call, in the expressions' per-tuple memory.
+    ///
+    /// # Errors
+    /// As for [`Referee::next_row`], and those of [`Referee::row_was_skipped`].
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; the slot must be for the relation's rows.
+    pub(crate) unsafe fn fill(
+        this: *mut Self,
+        expressions: *mut pg_sys::ExprContext,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> Option<bool> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_raw::clear_slot(slot);
+            let memory = (*expressions).ecxt_per_tuple_memory;
+            pg_sys::MemoryContextReset(memory);
+            let caller = pg_sys::MemoryContextSwitchTo(memory);
+            let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
+            pg_sys::MemoryContextSwitchTo(caller);
+            if found && Self::row_was_skipped(this) {
+                pgrx::check_for_interrupts!();
+                return None;
+            }
+            if found {
+                pg_raw::ExecStoreVirtualTuple(slot);
+            }
+            Some(found)
         }
     }
 

@@ -22,7 +22,16 @@
 
 pub mod convert;
 pub mod dialect;
+pub mod entry;
 pub mod filter;
 pub mod first_record;
+pub mod job;
 pub mod locate;
+pub mod pipeline;
+mod record;
+pub mod ring;
 pub mod scan;
+mod split;
+mod sync;
+pub mod tuple;
+pub mod walk;

@@ -30,6 +30,7 @@ use std::ffi::c_char;
 use fastcsv_engine::filter::{Condition, Filter};
 use pgrx::pg_sys;
 
+use super::plan::{self, Private};
 use translate::{Given, Translator};
 pub(crate) use value::datum;
 
@@ -72,6 +73,31 @@ pub(crate) unsafe fn pushable(
     chosen
 }
 
+/// The clauses, bare, if a filter will decide every single one of them, whatever values its parameters will have: such a
+/// filter passes what satisfies the clauses and nothing else, and no executor need check again. `None` if there is one
+/// that it may leave undecided.
+///
+/// # Safety
+/// As for [`pushable`].
+pub(crate) unsafe fn decided(
+    clauses: *mut pg_sys::List,
+    varno: pg_sys::Index,
+    table: pg_sys::Oid,
+) -> Option<*mut pg_sys::List> {
+    let mut chosen = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut later = |_| Given::Later;
+        let mut translator = Translator::new(varno, table, &mut later);
+        for node in nodes(clauses) {
+            let expression = Clause::of(node)?.expression;
+            translator.condition(expression)?;
+            chosen = pg_sys::lappend(chosen, expression.cast());
+        }
+        translator.is_certain().then_some(chosen)
+    }
+}
+
 /// A clause as the planner keeps it.
 struct Clause {
     expression: *mut pg_sys::Node,
@@ -103,12 +129,66 @@ impl Clause {
     }
 }
 
+/// The pushed clauses of a plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Clauses {
+    /// The clauses.
+    pub(crate) list: *mut pg_sys::List,
+    /// The table's number in their Vars.
+    pub(crate) varno: pg_sys::Index,
+    table: pg_sys::Oid,
+}
+
+impl Clauses {
+    /// Those of a scan, or of one that counts.
+    ///
+    /// # Safety
+    /// `node` must be a scan of this wrapper.
+    pub(crate) unsafe fn of(node: *mut pg_sys::ForeignScanState) -> Clauses {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
+            let table = plan::scanned_table(node);
+            if !plan::is_count(node) {
+                return Clauses { list: (*plan).fdw_exprs, varno: (*plan).scan.scanrelid, table };
+            }
+            let private = Private::of((*plan).fdw_private);
+            Clauses { list: private.clauses, varno: private.varno, table }
+        }
+    }
+}
+
+/// Is there a parameter in the clauses whose value comes from elsewhere in the plan?
+///
+/// # Safety
+/// They must be planned expressions.
+pub(crate) unsafe fn has_internal_parameters(clauses: *mut pg_sys::List) -> bool {
+    // SAFETY: the caller's promise; the walker gets its own context.
+    unsafe { find_internal_parameter(clauses.cast(), std::ptr::null_mut()) }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn find_internal_parameter(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> bool {
+    // SAFETY: PostgreSQL's walker passes nodes.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        let is_parameter = (*node).type_ == pg_sys::NodeTag::T_Param;
+        if is_parameter && (*node.cast::<pg_sys::Param>()).paramkind != pg_sys::ParamKind::PARAM_EXTERN {
+            return true;
+        }
+        pg_sys::expression_tree_walker(node, Some(find_internal_parameter), context)
+    }
+}
+
 /// The parameters of a scan's pushed clauses, ready to be evaluated. All of it lives in the query's memory, and nothing
 /// of it has a destructor.
 #[derive(Clone, Copy)]
 pub(crate) struct Parameters {
     /// The Params, as they stand in the clauses.
     nodes: *mut pg_sys::List,
+    clauses: Clauses,
     /// Their expression states, in the same order.
     states: *mut pg_sys::List,
 }
@@ -117,9 +197,9 @@ impl Parameters {
     /// For BeginForeignScan.
     ///
     /// # Safety
-    /// `node` must be a scan whose plan's `fdw_exprs` are what [`pushable`] chose; the current memory context must be the
+    /// `node` must be a scan whose clauses are what [`pushable`] chose; the current memory context must be the
     /// query's.
-    pub(crate) unsafe fn of(node: *mut pg_sys::ForeignScanState) -> Parameters {
+    pub(crate) unsafe fn of(clauses: Clauses, node: *mut pg_sys::ForeignScanState) -> Parameters {
         let mut nodes = std::ptr::null_mut();
         // SAFETY: the caller's promise.
         unsafe {
@@ -127,8 +207,8 @@ impl Parameters {
                 nodes = pg_sys::lappend(nodes, parameter.cast());
                 Given::Later
             };
-            conditions(node, &mut collect);
-            Parameters { nodes, states: pg_sys::ExecInitExprList(nodes, node.cast()) }
+            conditions(clauses, &mut collect);
+            Parameters { nodes, clauses, states: pg_sys::ExecInitExprList(nodes, node.cast()) }
         }
     }
 
@@ -150,7 +230,7 @@ impl Parameters {
                 let index = nodes(self.nodes).position(|known| known == parameter.cast::<pg_sys::Node>());
                 index.map_or(Given::Later, |index| *values.add(index))
             };
-            let conditions = conditions(node, &mut known);
+            let conditions = conditions(self.clauses, &mut known);
             pg_sys::MemoryContextSwitchTo(caller);
             (!conditions.is_empty()).then(|| Filter::new(Condition::all(conditions)))
         }
@@ -182,16 +262,11 @@ impl Parameters {
 ///
 /// # Safety
 /// As for [`Parameters::of`].
-unsafe fn conditions(
-    node: *mut pg_sys::ForeignScanState,
-    parameter: &mut dyn FnMut(*mut pg_sys::Param) -> Given,
-) -> Vec<Condition> {
+unsafe fn conditions(clauses: Clauses, parameter: &mut dyn FnMut(*mut pg_sys::Param) -> Given) -> Vec<Condition> {
     // SAFETY: the caller's promise.
     unsafe {
-        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
-        let table = (*(*node).ss.ss_currentRelation).rd_id;
-        let mut translator = Translator::new((*plan).scan.scanrelid, table, parameter);
-        nodes((*plan).fdw_exprs).map_while(|clause| translator.condition(clause)).collect()
+        let mut translator = Translator::new(clauses.varno, clauses.table, parameter);
+        nodes(clauses.list).map_while(|clause| translator.condition(clause)).collect()
     }
 }
 

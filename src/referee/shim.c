@@ -26,6 +26,61 @@ fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
 	cstate->eol_type = (EolType) line_end;
 }
 
+/*
+ * Lets a parse go on at another record, read through a callback from now on, with nothing left of what was read
+ * before. byte is the record's offset, for the progress report.
+ */
+void
+fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, uint64 byte,
+					 copy_data_source_cb source)
+{
+	cstate->copy_src = COPY_CALLBACK;
+	cstate->data_source_cb = source;
+	cstate->raw_buf_index = cstate->raw_buf_len = 0;
+	cstate->raw_buf[0] = '\0';
+	cstate->raw_reached_eof = false;
+	cstate->input_buf_index = cstate->input_buf_len = 0;
+	cstate->input_buf[0] = '\0';
+	cstate->input_reached_eof = false;
+	cstate->input_reached_error = false;
+	cstate->line_buf_valid = false;
+	resetStringInfo(&cstate->line_buf);
+	cstate->cur_attname = NULL;
+	cstate->cur_attval = NULL;
+	cstate->bytes_processed = byte;
+	fastcsv_shim_start_at(cstate, line_number, line_end);
+}
+
+/*
+ * What COPY's error context is to show: a value of a column in a line. Without a column it shows nothing of this kind
+ * any more. The strings must live until then.
+ */
+void
+fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value)
+{
+	cstate->cur_lineno = line_number;
+	cstate->cur_attname = column;
+	cstate->cur_attval = value;
+}
+
+void
+fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->null_print = cstate->opts.null_print;
+#if PG_VERSION_NUM >= 160000
+	options->default_print = cstate->opts.default_print;
+#endif
+	options->attributes = cstate->attnumlist;
+	options->force_not_null = cstate->opts.force_notnull_flags;
+	options->force_null = cstate->opts.force_null_flags;
+	options->selected = cstate->convert_select_flags;
+	options->needs_transcoding = cstate->need_transcoding;
+#if PG_VERSION_NUM >= 170000
+	options->skips_errors = cstate->opts.on_error == COPY_ON_ERROR_IGNORE;
+#endif
+}
+
 /* The descriptor of a regular file that COPY opened itself, else -1. */
 static int32
 rereadable_descriptor(CopyFromState cstate)

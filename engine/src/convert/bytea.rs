@@ -5,6 +5,7 @@ use super::digits::array;
 use super::hex;
 
 /// The bytes meant.
+#[inline(never)]
 pub(super) fn bytea<'a>(field: &'a [u8], scratch: &'a mut Scratch) -> Option<&'a [u8]> {
     match field {
         [b'\\', b'x', digits @ ..] => hexadecimal(digits, scratch),

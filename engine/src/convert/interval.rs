@@ -36,6 +36,7 @@ struct Sums {
 }
 
 /// The 16 bytes: microseconds, days, months.
+#[inline(never)]
 pub(super) fn interval<'a>(field: &[u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
     let text = trimmed(field);
     if text.len() > datetime::LENGTH_MAX || (settings.interval_sql_standard && text.first() == Some(&b'-')) {

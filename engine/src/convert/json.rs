@@ -11,6 +11,7 @@ use super::hex;
 const DEPTH_MAX: usize = 64;
 
 /// Is this one JSON value with nothing but blanks around it?
+#[inline(never)]
 pub(super) fn is_json(text: &[u8]) -> bool {
     let mut parser = Parser { text, at: 0 };
     parser.document().is_some()

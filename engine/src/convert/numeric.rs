@@ -2,13 +2,13 @@
 //!
 //! The content of the varlena is one header word for short values (sign, digits after the point, weight of the first
 //! base-10,000 digit) or two for long ones, and then the digits, without zeros at either end. Nearly all numbers of a
-//! file are plain and fit in two 64-bit integers, one before the point and one after it: [`plain`]. The others go digit
-//! by digit: [`long`].
+//! file have few digits and fit their type as they are: [`few_digits`]. Of the rest, most fit in two 64-bit integers,
+//! one before the point and one after it: [`plain`]. The others go digit by digit: [`long`].
 
 mod long;
 
 use super::Scratch;
-use super::digits::{POWERS, value, with_or_without_blanks};
+use super::digits::{POWERS, decimal, place_in, value, with_or_without_blanks};
 
 /// The base of the stored digits.
 const BASE: u64 = 10_000;
@@ -32,11 +32,60 @@ const FRACTION_DIGITS: usize = 16;
 /// The stored form of a number, rounded to `limit` (precision and scale).
 #[inline]
 pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
-    let parts = split(field, limit);
-    if let Some(rounded) = parts.and_then(|parts| round(parts, limit)) {
-        return Some(plain(rounded, scratch));
+    let (negative, body) = signed(field);
+    if let Some((header, digits)) = few_digits(negative, body, limit) {
+        let bytes = scratch.room(10);
+        bytes[..2].copy_from_slice(&header.to_ne_bytes());
+        for (index, digit) in bytes[2..].chunks_exact_mut(2).enumerate() {
+            digit.copy_from_slice(&((digits >> (16 * index)) as u16).to_ne_bytes());
+        }
+        let used = 8 - digits.leading_zeros() as usize / 16 * 2;
+        return Some(&bytes[..2 + used]);
     }
-    unusual(field, limit, scratch)
+    rest(field, limit, scratch)
+}
+
+/// Is it negative, and what follows the sign?
+#[inline]
+fn signed(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    }
+}
+
+/// Header and stored digits, in the parts of a word, the first in the lowest, of a number with at most 8 digits on
+/// either side of the point that exceeds neither part of its limit.
+#[inline]
+fn few_digits(negative: bool, body: &[u8], limit: Option<(i32, i32)>) -> Option<(u16, u64)> {
+    let number = decimal(body)?;
+    let scale = match limit {
+        None => number.fraction,
+        Some((precision, scale)) => {
+            let whole_max = usize::try_from(precision - scale).ok()?;
+            let scale = usize::try_from(scale).ok()?;
+            if number.whole > whole_max || number.fraction > scale || scale > SHORT_DSCALE_MAX {
+                return None;
+            }
+            scale
+        }
+    };
+    // Zero has weight 0 and no sign.
+    let first = if number.digits == 0 { 1 } else { number.digits.trailing_zeros() / 16 };
+    let weight = 1_u16.wrapping_sub(first as u16);
+    let sign = if negative && number.digits != 0 { SHORT_NEGATIVE } else { 0 };
+    let header = SHORT | sign | (scale as u16) << SHORT_DSCALE_SHIFT | (weight & SHORT_WEIGHT_BITS);
+    Some((header, number.digits >> (16 * first)))
+}
+
+/// Numbers of more digits, and everything that is not plain.
+#[inline(never)]
+fn rest<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+    match parts(field).and_then(|parts| round(parts, limit)) {
+        Some(rounded) => Some(plain(rounded, scratch)),
+        None => unusual(field, limit, scratch),
+    }
 }
 
 /// A number's parts: its value is (whole + fraction / 10^digits), negative or not.
@@ -51,18 +100,11 @@ struct Parts {
     dscale: usize,
 }
 
-/// The parts of a plain number: a sign perhaps, digits, and perhaps a point among them.
-#[inline]
-fn split(field: &[u8], limit: Option<(i32, i32)>) -> Option<Parts> {
-    let (negative, body) = match field {
-        [b'-', body @ ..] => (true, body),
-        [b'+', body @ ..] => (false, body),
-        body => (false, body),
-    };
-    let (whole, fraction) = match point(body, limit) {
-        Some(point) => (&body[..point], &body[point + 1..]),
-        None => (body, &body[..0]),
-    };
+/// The parts of a number with an optional sign, digits that are not too many, and perhaps a point among them.
+fn parts(field: &[u8]) -> Option<Parts> {
+    let (negative, body) = signed(field);
+    let point = place_in(body, b'.');
+    let (whole, fraction) = (&body[..point], body.get(point + 1..).unwrap_or_default());
     if whole.len() > WHOLE_DIGITS || fraction.len() > FRACTION_DIGITS || whole.len() + fraction.len() == 0 {
         return None;
     }
@@ -71,18 +113,7 @@ fn split(field: &[u8], limit: Option<(i32, i32)>) -> Option<Parts> {
     Some(Parts { negative, whole: part(whole)?, fraction: part(fraction)?, digits, dscale: digits })
 }
 
-/// Where the point is. Most numbers of a column have as many decimals as its type, so it is looked for there first.
-#[inline]
-fn point(body: &[u8], limit: Option<(i32, i32)>) -> Option<usize> {
-    let usual = limit.and_then(|(_, scale)| body.len().checked_sub(1 + usize::try_from(scale).ok()?));
-    match usual {
-        Some(usual) if body[usual] == b'.' => Some(usual),
-        _ => body.iter().position(|byte| *byte == b'.'),
-    }
-}
-
 /// Rounds half away from zero to the limit's scale; `None` where the limit is exceeded or is an unusual one.
-#[inline]
 fn round(mut parts: Parts, limit: Option<(i32, i32)>) -> Option<Parts> {
     let Some((precision, scale)) = limit else { return Some(parts) };
     let scale = usize::try_from(scale).ok().filter(|scale| *scale <= SHORT_DSCALE_MAX)?;
@@ -102,7 +133,6 @@ fn round(mut parts: Parts, limit: Option<(i32, i32)>) -> Option<Parts> {
 }
 
 /// Writes a number of the short form.
-#[inline]
 fn plain(parts: Parts, scratch: &mut Scratch) -> &[u8] {
     // Words 1 to 5 are the whole part, right-aligned; 6 to 9 the fraction. The header goes before the first used one.
     const POINT: usize = 6;

@@ -26,15 +26,11 @@ pub(super) fn local(field: &[u8], precision: u32, settings: &Settings) -> Option
 #[inline]
 pub(super) fn absolute(field: &[u8], precision: u32, settings: &Settings, scratch: &mut Scratch) -> Option<i64> {
     let found = match usual(field, settings) {
-        Some((found, [])) => found,
-        Some((found, [sign @ (b'+' | b'-'), tens @ b'0'..=b'9', ones @ b'0'..=b'9'])) => {
-            let hours = i32::from((tens - b'0') * 10 + (ones - b'0'));
-            if hours > 15 {
-                return None;
-            }
-            DateTime { offset: Some(if *sign == b'-' { -3600 * hours } else { 3600 * hours }), ..found }
-        }
-        _ => unusual(field, settings)?,
+        Some((found, rest)) => match usual_offset(rest, settings) {
+            Some(offset) => DateTime { offset, ..found },
+            None => unusual(field, settings)?,
+        },
+        None => unusual(field, settings)?,
     };
     let local = i64::from(found.day) * DAY + found.time;
     let offset = match found.offset {
@@ -58,6 +54,25 @@ fn usual<'a>(field: &'a [u8], settings: &Settings) -> Option<(DateTime, &'a [u8]
     let day = date::iso(field)?;
     let (time, rest) = time::iso(&field[11..])?;
     Some((DateTime { day, time, offset: None }, rest))
+}
+
+/// No zone, Z, +HH or +HH:MM.
+#[inline]
+fn usual_offset(text: &[u8], settings: &Settings) -> Option<Option<i32>> {
+    let digit = |byte: u8| Some(i32::from(byte.wrapping_sub(b'0'))).filter(|digit| *digit <= 9);
+    let (sign, hours, minutes) = match text {
+        [] => return Some(None),
+        [b'Z'] if settings.default_words => return Some(Some(0)),
+        [sign, a, b] => (sign, digit(*a)? * 10 + digit(*b)?, 0),
+        [sign, a, b, b':', c, d] => (sign, digit(*a)? * 10 + digit(*b)?, digit(*c)? * 10 + digit(*d)?),
+        _ => return None,
+    };
+    let size = if hours < 16 && minutes < 60 { 3600 * hours + 60 * minutes } else { return None };
+    match sign {
+        b'+' => Some(Some(size)),
+        b'-' => Some(Some(-size)),
+        _ => None,
+    }
 }
 
 #[cold]

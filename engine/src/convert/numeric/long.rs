@@ -1,6 +1,6 @@
 //! Numbers of any length, exponents, and scales that are negative or large: one decimal digit after the other.
 
-use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS};
+use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS, signed};
 use crate::convert::Scratch;
 use crate::convert::digits::{trimmed, value};
 
@@ -63,15 +63,6 @@ fn parse<'a>(text: &[u8], digits: &'a mut Vec<u8>) -> Option<Decimal<'a>> {
     let whole = i32::try_from(point).ok()?;
     let decimals = i32::try_from(digits.len()).ok()? - whole;
     Some(Decimal { negative, digits, weight: whole - 1 + exponent, dscale: (decimals - exponent).max(0) })
-}
-
-/// Is it negative, and what follows the sign?
-fn signed(text: &[u8]) -> (bool, &[u8]) {
-    match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    }
 }
 
 fn exponent(text: &[u8]) -> Option<i32> {
