@@ -140,7 +140,7 @@ fn data(row: &[Option<Stored>]) -> Vec<Option<Datum<'_>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
     fn a_filter_passes_what_its_condition_is_true_of(
@@ -166,6 +166,15 @@ proptest! {
         let place = |column| columns.binary_search(&column).unwrap() as u32;
         let moved = filter.clone().with_columns(place);
         prop_assert_eq!(moved.passes(&needed), filter.passes(&all));
+    }
+
+    #[test]
+    fn a_filter_that_has_travelled_is_the_same(expression in expression(), row in row()) {
+        let filter = Filter::new(condition(&expression));
+        let travelled: Filter = serde_json::from_str(&serde_json::to_string(&filter).unwrap()).unwrap();
+        let stored = stored_row(&row);
+        prop_assert_eq!(travelled.passes(&data(&stored)), filter.passes(&data(&stored)));
+        prop_assert_eq!(travelled, filter);
     }
 }
 
