@@ -157,7 +157,7 @@ impl<'s> Parser<'s> {
         loop {
             let part = Chunk { bytes: &bytes[..length], base, limit, is_end: is_end && length == bytes.len() };
             let parsed = match self.plan.output {
-                job::Output::Count if self.plan.needed.is_empty() => match self.count(part, tally) {
+                job::Output::Count if self.plan.decides_nothing() => match self.count(part, tally) {
                     Some(parsed) => parsed,
                     None => self.parse_part(part, tally, out)?,
                 },
@@ -280,7 +280,7 @@ impl<'s> Parser<'s> {
             return Ok(false);
         }
         match self.plan.output {
-            job::Output::Count if self.plan.needed.is_empty() => Ok(true),
+            job::Output::Count if self.plan.decides_nothing() => Ok(true),
             job::Output::MixedRows | job::Output::PlacedRows => Ok(false),
             job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
         }
