@@ -40,6 +40,8 @@ enum State {
     Row(RowPlace),
     /// Collected rows are written; COPY shows the line its reader is at, without its text.
     Writing,
+    /// Collected rows are sent to a foreign table, which does not tell which of them is to blame.
+    Sending,
     /// What follows a row's insertion, by its number; without text.
     Finishing(u64),
 }
@@ -138,6 +140,18 @@ impl LineContext {
         }
     }
 
+    /// Collected rows are about to be sent to a foreign table.
+    ///
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn sending(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).before_flush = (*this).state;
+            (*this).state = State::Sending;
+        }
+    }
+
     /// One of them has been written, and its indexes and triggers have their turn.
     ///
     /// # Safety
@@ -174,6 +188,10 @@ impl LineContext {
                     self.show_line(copy, place);
                 }
                 State::Writing => self.hide_line(copy, self.number),
+                State::Sending => {
+                    self.hide_line(copy, self.number);
+                    shim::fastcsv_shim_show_name_only(copy);
+                }
                 State::Finishing(number) => self.hide_line(copy, number),
             }
         }

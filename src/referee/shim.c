@@ -88,6 +88,15 @@ fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number)
 	cstate->line_buf_valid = false;
 }
 
+/* COPY's error context is to show the table's name only, where the version's can. */
+void
+fastcsv_shim_show_name_only(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 160000
+	cstate->relname_only = true;
+#endif
+}
+
 /*
  * The default of a column that is not in the file: its number, or 0 if there are not so many. Columns without a
  * default are none of these.

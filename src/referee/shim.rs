@@ -201,6 +201,7 @@ unsafe extern "C-unwind" {
         text: *const c_char,
         length: i32,
     );
+    pub(crate) fn fastcsv_shim_show_name_only(state: pg_sys::CopyFromState);
     pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
     pub(crate) fn fastcsv_shim_default(
         state: pg_sys::CopyFromState,
