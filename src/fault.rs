@@ -31,7 +31,7 @@ pub(crate) enum Point {
     WorkerExit,
     /// Allocations in the worker fail, from the COUNT-th on.
     WorkerAllocation,
-    /// The COUNT-th thread cannot be started, nor can any behind it.
+    /// The COUNT-th start of a thread fails; if that is the first, every one does.
     ThreadStart,
     /// The thread that does the COUNT-th read panics.
     ThreadPanic,

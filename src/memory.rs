@@ -53,6 +53,14 @@ pub(crate) fn raise_out_of_memory() -> ! {
     raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory"))
 }
 
+/// So many zeros; `None` if there is no memory for them.
+pub(crate) fn zeroed(length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, 0);
+    Some(bytes)
+}
+
 /// Makes sure that so many bytes can be had right now, for code that allocates them infallibly.
 ///
 /// # Errors

@@ -137,7 +137,7 @@ pub(crate) fn declare() {
             c"",
             &FAULT,
             GucContext::Suset,
-            GucFlags::NO_SHOW_ALL | GucFlags::NOT_IN_SAMPLE,
+            GucFlags::NO_SHOW_ALL,
             Some(check_fault),
             None,
             None,

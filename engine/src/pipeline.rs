@@ -20,7 +20,7 @@ mod parse;
 mod plan;
 mod source;
 
-pub use source::{Input, ReadAt};
+pub use source::{Input, ReadAt, patiently};
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

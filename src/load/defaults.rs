@@ -82,8 +82,11 @@ impl Defaults {
                 let default = self.expressions.add(place);
                 if (*default).is_constant {
                     let attribute = &attributes[(*default).index];
-                    (*default).value = evaluate((*default).expression, context)
-                        .map(|value| pg_raw::datumCopy(value, attribute.attbyval, attribute.attlen.into()));
+                    let value = evaluate((*default).expression, context);
+                    let is_long = value.is_some_and(|value| is_long(value, attribute));
+                    (*default).is_constant = !is_long;
+                    (*default).value =
+                        value.map(|value| pg_raw::datumCopy(value, attribute.attbyval, attribute.attlen.into()));
                 }
             }
             self.note_types(attributes);
@@ -159,6 +162,18 @@ impl Defaults {
             }
         }
     }
+}
+
+/// The longest value, in bytes, that is handed to the threads: each of them holds it, and so does the job.
+const LONGEST_CONSTANT: usize = 8 * 1024;
+
+/// Is the value too long to be handed on? It is then computed for each row.
+///
+/// # Safety
+/// The value must be of the attribute's type.
+unsafe fn is_long(value: pg_sys::Datum, attribute: &pg_sys::FormData_pg_attribute) -> bool {
+    // SAFETY: the caller's promise; a varlena tells its length, or that of what it stands for.
+    attribute.attlen == -1 && unsafe { pg_sys::toast_raw_datum_size(value) } > LONGEST_CONSTANT
 }
 
 /// Does the file have every column that the condition is about?
