@@ -266,15 +266,6 @@ impl Referee {
         unsafe { (CopyView::of((*this).state), CopyOptions::of((*this).state)) }
     }
 
-    /// The input.
-    ///
-    /// # Safety
-    /// As for [`Referee::next_row`].
-    pub(crate) unsafe fn source(this: *mut Self) -> Source {
-        // SAFETY: the caller's promise.
-        unsafe { (*this).position.source() }
-    }
-
     /// # Safety
     /// `state` must be a live COPY FROM.
     unsafe fn allocate(
