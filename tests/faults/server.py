@@ -3,6 +3,7 @@
 As root a server lives in a mount namespace of its own with a small /dev/shm, so that shared memory can be watched, filled
 up and seen from outside without the machine's other servers in the way.
 """
+import contextlib
 import glob
 import os
 import re
@@ -18,6 +19,7 @@ SCRIPT = os.path.join(HERE, "..", "lib", "server.sh")
 IS_ROOT = os.geteuid() == 0
 OWN_SHM = IS_ROOT and shutil.which("unshare") is not None
 # What a server may hold in /dev/shm: a pool of the default size for a few scans at once.
+MEGABYTE = 1 << 20
 SHM_SIZE = "512m"
 
 
@@ -125,10 +127,16 @@ class Server:
             return False
 
     def shared_memory(self):
-        """The names in the server's own /dev/shm; nothing where it has none of its own."""
+        """The names in the server's own /dev/shm; nothing where it has none of its own. The areas for statistics and the
+        like, which PostgreSQL makes when it needs them and keeps, have whole megabytes; ours never have."""
         if not OWN_SHM:
             return []
-        return sorted(os.listdir("/proc/%d/root/dev/shm" % self.pid))
+        found = []
+        for entry in os.scandir("/proc/%d/root/dev/shm" % self.pid):
+            with contextlib.suppress(FileNotFoundError):
+                if entry.stat().st_size % MEGABYTE:
+                    found.append(entry.name)
+        return sorted(found)
 
     def temporary_files(self):
         places = ["base/pgsql_tmp/*", "pg_tblspc/*/*/pgsql_tmp/*", "pg_dynshmem/mmap.*"]
