@@ -59,3 +59,34 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
                      (format defaults to csv)
 
 Needs the privileges that COPY FROM a file needs.$$;
+
+-- What the session's last scan or load did.
+
+CREATE FUNCTION fastcsv_last_run(
+    OUT operation text,
+    OUT path text,
+    OUT reason text,
+    OUT threads integer,
+    OUT ranges bigint,
+    OUT wrong_guesses bigint,
+    OUT rereads bigint,
+    OUT declined bigint,
+    OUT filtered bigint,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT bytes_per_second bigint,
+    OUT milliseconds double precision,
+    OUT peak_memory bigint
+) RETURNS record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_last_run';
+COMMENT ON FUNCTION fastcsv_last_run() IS
+$$what this session's last scan or load of a CSV file did, and how
+
+  operation, path, reason   scan or load; parallel or serial, and why
+  threads, ranges           parser threads, and the pieces of the file they took
+  wrong_guesses             pieces whose first record was not where it was guessed to be
+  rereads                   times that PostgreSQL's parser had a second look at a piece
+  declined                  records handed to PostgreSQL's parser as they are
+  filtered                  rows that the threads found not to satisfy the query's conditions
+  rows, bytes, bytes_per_second, milliseconds
+  peak_memory               bytes of memory that the threads and their blocks held at most$$;

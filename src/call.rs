@@ -105,4 +105,27 @@ impl Call {
             Some((0..usize::try_from(count).unwrap_or(0)).map(element).collect())
         }
     }
+
+    /// The function's result is NULL.
+    pub(crate) fn null(&self) -> pg_sys::Datum {
+        // SAFETY: the frame is valid (see `new`).
+        unsafe { (*self.info).isnull = true };
+        pg_sys::Datum::null()
+    }
+
+    /// A row as the function's result, which must be declared with OUT arguments of the values' types.
+    pub(crate) fn row(&self, columns: &[Option<pg_sys::Datum>]) -> pg_sys::Datum {
+        let mut nulls: Vec<bool> = columns.iter().map(Option::is_none).collect();
+        let mut values: Vec<pg_sys::Datum> =
+            columns.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
+        // SAFETY: the frame is valid; the descriptor is the declared one, and as long as both arrays (checked).
+        unsafe {
+            let mut descriptor = std::ptr::null_mut();
+            pg_sys::get_call_result_type(self.info, std::ptr::null_mut(), &mut descriptor);
+            assert_eq!((*descriptor).natts as usize, columns.len(), "the function is declared with these columns");
+            let descriptor = pg_sys::BlessTupleDesc(descriptor);
+            let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data)
+        }
+    }
 }

@@ -24,6 +24,21 @@ pub(crate) fn is_client_only(encoding: c_int) -> bool {
     u32::try_from(encoding).is_ok_and(|encoding| encoding > pg_sys::pg_enc::PG_KOI8U)
 }
 
+/// Is a character of this encoding always one byte long?
+pub(crate) fn is_single_byte(encoding: c_int) -> bool {
+    // SAFETY: looks a table up.
+    unsafe { pg_sys::pg_encoding_max_length(encoding) == 1 }
+}
+
+/// What each byte of a single-byte encoding becomes in the server's encoding, nothing where it is invalid; `None` where the
+/// encoding is not like ASCII in its lower half, or PostgreSQL has no conversion.
+pub(crate) fn table(encoding: c_int) -> Option<Vec<Vec<u8>>> {
+    let converted = |byte: u8| to_server(encoding, &[byte]);
+    let table: Vec<Vec<u8>> = (0..=u8::MAX).map(converted).collect::<Option<_>>()?;
+    let is_like_ascii = (1..0x80).all(|byte: u8| table[usize::from(byte)] == [byte]);
+    is_like_ascii.then_some(table)
+}
+
 /// Bytes of `encoding` in the server's encoding, up to the first that cannot be converted; `None` where there is no
 /// conversion at all.
 pub(crate) fn to_server(encoding: c_int, bytes: &[u8]) -> Option<Vec<u8>> {

@@ -4,7 +4,9 @@
 //! PostgreSQL itself refuses.
 
 mod analyze;
+mod count;
 mod explain;
+pub(crate) mod filter;
 mod plan;
 mod scan;
 
@@ -20,6 +22,7 @@ pub(crate) fn handler(_call: &Call) -> pg_sys::Datum {
     let mut routine = unsafe { PgBox::<pg_sys::FdwRoutine>::alloc_node(pg_sys::NodeTag::T_FdwRoutine) };
     routine.GetForeignRelSize = Some(plan::estimate_size);
     routine.GetForeignPaths = Some(plan::add_paths);
+    routine.GetForeignUpperPaths = Some(count::add_paths);
     routine.GetForeignPlan = Some(plan::make_plan);
     routine.IsForeignScanParallelSafe = Some(plan::is_parallel_safe);
     routine.BeginForeignScan = Some(scan::begin);

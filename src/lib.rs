@@ -17,19 +17,41 @@ mod call;
 mod convert_test;
 mod encoding;
 mod fdw;
+mod file;
+mod filter_test;
+mod last_run;
 mod load;
 mod options;
 mod pg_compat;
 mod pg_raw;
 mod position;
+mod reader;
 mod referee;
 mod referee_test;
+mod settings;
 mod types;
+mod worker;
 
 call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_last_run => last_run::last_run,
     fastcsv_test_convert => convert_test::compare,
+    fastcsv_test_filter => filter_test::compare,
     fastcsv_test_referee => referee_test::read_from,
 );
+
+#[doc(hidden)]
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    settings::declare();
+}
+
+#[doc(hidden)]
+#[expect(unsafe_code, reason = "a worker process finds it by its symbol")]
+#[unsafe(no_mangle)]
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn fastcsv_worker_main(argument: pgrx::pg_sys::Datum) {
+    worker::run(argument);
+}

@@ -30,6 +30,9 @@ pub(crate) const TABLE_OPTIONS: &[&CStr] = &[
 /// Does the hint about an invalid option list all valid ones (15), or name the closest (16 and later)?
 pub(crate) const HINT_LISTS_OPTIONS: bool = cfg!(feature = "pg15");
 
+/// Does a record of just `\.` end the data of a CSV file?
+pub(crate) const CSV_HAS_END_MARKER: bool = cfg!(not(feature = "pg18"));
+
 /// Message and detail for who may not set a foreign table's source.
 pub(crate) fn source_privilege_texts(option: &str, role: &str) -> (String, Option<String>) {
     if cfg!(feature = "pg15") {
@@ -157,5 +160,276 @@ pub(crate) fn zone_abbreviation(word: &CStr) -> ZoneAbbreviation {
         pg_sys::UNKNOWN_FIELD => ZoneAbbreviation::None,
         pg_sys::TZ => ZoneAbbreviation::Fixed(offset),
         _ => ZoneAbbreviation::Other,
+    }
+}
+
+/// Makes the path of a foreign scan that stands for an upper relation.
+///
+/// # Safety
+/// `root` and `relation` must be what the planner passed.
+pub(crate) unsafe fn foreign_upper_path(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    parts: &PathParts,
+) -> *mut pg_sys::Path {
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller's promise; no path keys, no outer path.
+    unsafe {
+        pg_sys::create_foreign_upper_path(
+            root,
+            relation,
+            (*relation).reltarget,
+            parts.rows,
+            #[cfg(feature = "pg18")]
+            0, // disabled nodes
+            parts.startup_cost,
+            parts.total_cost,
+            none,
+            std::ptr::null_mut(),
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            none, // restrict infos
+            parts.private,
+        )
+        .cast()
+    }
+}
+
+/// Gives an executor state the range table of a statement's parse state.
+///
+/// # Safety
+/// Both must be alive.
+pub(crate) unsafe fn init_range_table(executor: *mut pg_sys::EState, parse: *mut pg_sys::ParseState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::ExecInitRangeTable(
+            executor,
+            (*parse).p_rtable,
+            #[cfg(not(feature = "pg15"))]
+            (*parse).p_rteperminfos,
+            #[cfg(feature = "pg18")]
+            pg_sys::bms_make_singleton(1),
+        );
+    }
+}
+
+/// Raises PostgreSQL's error if rows cannot be inserted into the relation.
+///
+/// # Safety
+/// The target must be alive.
+pub(crate) unsafe fn check_insert_target(target: *mut pg_sys::ResultRelInfo) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::CheckValidResultRel(
+            target,
+            pg_sys::CmdType::CMD_INSERT,
+            #[cfg(feature = "pg18")]
+            pg_sys::OnConflictAction::ONCONFLICT_NONE,
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+/// Notes that the statement inserts into the relation, and so far does nothing else with it.
+///
+/// # Safety
+/// `item` must be the relation's entry in a parse state.
+pub(crate) unsafe fn require_insert(item: *mut pg_sys::ParseNamespaceItem) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let entry = (*item).p_rte;
+        #[cfg(not(feature = "pg15"))]
+        let entry = (*item).p_perminfo;
+        (*entry).requiredPerms = pg_sys::ACL_INSERT as pg_sys::AclMode;
+    }
+}
+
+/// Raises PostgreSQL's error if the user may not insert into these columns (or read those of a condition that was
+/// analysed with `parse`).
+///
+/// # Safety
+/// `item` must be the relation's entry in `parse`, `numbers` a list of column numbers.
+pub(crate) unsafe fn check_insert_privileges(
+    parse: *mut pg_sys::ParseState,
+    item: *mut pg_sys::ParseNamespaceItem,
+    numbers: *mut pg_sys::List,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let entry = (*item).p_rte;
+        #[cfg(not(feature = "pg15"))]
+        let entry = (*item).p_perminfo;
+        for index in 0..pgrx::PgList::<c_int>::from_pg(numbers).len() {
+            let number = pg_sys::list_nth_int(numbers, index as c_int) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            (*entry).insertedCols = pg_sys::bms_add_member((*entry).insertedCols, number);
+        }
+        #[cfg(feature = "pg15")]
+        pg_sys::ExecCheckRTPerms((*parse).p_rtable, true);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::ExecCheckPermissions((*parse).p_rtable, (*parse).p_rteperminfos, true);
+    }
+}
+
+/// Makes the index entries of a row that was inserted; returns the indexes to be checked again later.
+///
+/// # Safety
+/// All must be alive; errors come through whole, so nothing with a destructor on the caller's frames.
+pub(crate) unsafe fn insert_index_entries(
+    target: *mut pg_sys::ResultRelInfo,
+    slot: *mut pg_sys::TupleTableSlot,
+    executor: *mut pg_sys::EState,
+) -> *mut pg_sys::List {
+    unsafe extern "C-unwind" {
+        fn ExecInsertIndexTuples(
+            target: *mut pg_sys::ResultRelInfo,
+            slot: *mut pg_sys::TupleTableSlot,
+            executor: *mut pg_sys::EState,
+            update: bool,
+            no_duplicate_error: bool,
+            conflict: *mut bool,
+            arbiters: *mut pg_sys::List,
+            #[cfg(not(feature = "pg15"))] only_summarizing: bool,
+        ) -> *mut pg_sys::List;
+    }
+    let (conflict, arbiters) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExecInsertIndexTuples(
+            target,
+            slot,
+            executor,
+            false,
+            false,
+            conflict,
+            arbiters,
+            #[cfg(not(feature = "pg15"))]
+            false,
+        )
+    }
+}
+
+/// How a row of the root becomes one of a partition, or null if the two are alike.
+///
+/// # Safety
+/// Both must be alive.
+pub(crate) unsafe fn root_to_partition_map(
+    partition: *mut pg_sys::ResultRelInfo,
+    _executor: *mut pg_sys::EState,
+) -> *mut pg_sys::TupleConversionMap {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*partition).ri_RootToPartitionMap;
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::ExecGetRootToChildMap(partition, _executor);
+    }
+}
+
+/// The subtransaction that gave a relation its current file, if that was in this transaction.
+///
+/// # Safety
+/// The relation must be open.
+pub(crate) unsafe fn new_file_subtransaction(relation: pg_sys::Relation) -> pg_sys::SubTransactionId {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_newRelfilenodeSubid;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_newRelfilelocatorSubid;
+    }
+}
+
+/// The subtransaction that first gave a relation a new file in this transaction.
+///
+/// # Safety
+/// The relation must be open.
+pub(crate) unsafe fn first_file_subtransaction(relation: pg_sys::Relation) -> pg_sys::SubTransactionId {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_firstRelfilenodeSubid;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_firstRelfilelocatorSubid;
+    }
+}
+
+/// Analyses and rewrites a statement without parameters.
+///
+/// # Safety
+/// The statement must come from `text`.
+pub(crate) unsafe fn analyze(statement: *mut pg_sys::RawStmt, text: *const c_char) -> *mut pg_sys::List {
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::pg_analyze_and_rewrite_fixedparams(statement, text, none, 0, std::ptr::null_mut()) }
+}
+
+/// Lets SIGTERM only set flags in this background worker; by default it would exit from within the handler.
+pub(crate) fn handle_terminate_by_flag() {
+    // SAFETY: installs PostgreSQL's own handler.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::pqsignal(libc::SIGTERM, Some(die));
+        #[cfg(feature = "pg18")]
+        pg_sys::pqsignal_be(libc::SIGTERM, Some(die));
+    }
+}
+
+unsafe extern "C-unwind" {
+    /// PostgreSQL's handler of SIGTERM.
+    fn die(signal: c_int);
+}
+
+/// What a backend that waits for its worker shows in `pg_stat_activity`: from 17 on an event of its own.
+pub(crate) fn wait_event() -> u32 {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    return pg_sys::PG_WAIT_EXTENSION;
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    {
+        static EVENT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let mut event = EVENT.load(std::sync::atomic::Ordering::Relaxed);
+        if event == 0 {
+            // SAFETY: the name is a C string, which is copied.
+            event = unsafe { pg_sys::WaitEventExtensionNew(c"FastcsvWorker".as_ptr()) };
+            EVENT.store(event, std::sync::atomic::Ordering::Relaxed);
+        }
+        event
+    }
+}
+
+#[cfg(not(feature = "pg18"))]
+unsafe extern "C-unwind" {
+    fn lc_collate_is_c(collation: pg_sys::Oid) -> bool;
+}
+
+/// The head of PostgreSQL's `pg_locale_struct`.
+#[cfg(feature = "pg18")]
+#[repr(C)]
+struct Locale {
+    provider: c_char,
+    deterministic: bool,
+    collates_by_bytes: bool,
+}
+
+#[cfg(feature = "pg18")]
+unsafe extern "C-unwind" {
+    fn pg_newlocale_from_collation(collation: pg_sys::Oid) -> *const Locale;
+}
+
+/// Are texts ordered by their bytes under a collation? (Under no collation they are not ordered at all.)
+///
+/// # Safety
+/// Must be called in a transaction, on the main thread; `collation` must be a collation's oid, or invalid.
+pub(crate) unsafe fn collates_by_bytes(collation: pg_sys::Oid) -> bool {
+    if collation == pg_sys::InvalidOid {
+        return false;
+    }
+    // SAFETY: the caller's promise. The guard turns an error of PostgreSQL's into a panic, as around every bound function.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::ffi::pg_guard_ffi_boundary(|| lc_collate_is_c(collation));
+        #[cfg(feature = "pg18")]
+        return (*pg_sys::ffi::pg_guard_ffi_boundary(|| pg_newlocale_from_collation(collation))).collates_by_bytes;
     }
 }

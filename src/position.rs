@@ -56,6 +56,16 @@ impl PositionContext {
         Self { callback, source, start, descriptor, records: Some(0) }
     }
 
+    /// The context below ours on PostgreSQL's stack.
+    pub(crate) fn outer(&self) -> *mut pg_sys::ErrorContextCallback {
+        self.callback.previous
+    }
+
+    /// The read goes on at `start`.
+    pub(crate) fn restart(&mut self, start: Checkpoint, descriptor: Option<RawFd>) {
+        (self.start, self.descriptor, self.records) = (start, descriptor, Some(0));
+    }
+
     /// The input whose records are read.
     pub(crate) fn source(&self) -> Source {
         self.source
@@ -191,7 +201,7 @@ fn describe(name: &[u8], is_program: bool, known: &Known, error: &ErrorView) -> 
 }
 
 /// The file's dialect, or `None` where its structure cannot be seen in the raw bytes.
-fn dialect(copy: &CopyView) -> Option<Dialect> {
+pub(crate) fn dialect(copy: &CopyView) -> Option<Dialect> {
     // In the encodings only a client can use, a character's later bytes may look like ASCII from '0' (0x30) up.
     let may_be_hidden = |byte: u8| encoding::is_client_only(copy.encoding) && byte >= b'0';
     let builder: DialectBuilder = match copy.format() {

@@ -16,7 +16,7 @@
 
 pub(crate) mod shim;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -30,6 +30,7 @@ use pgrx::prelude::*;
 use crate::options::Source;
 use crate::pg_raw;
 use crate::position::PositionContext;
+use shim::{CopyOptions, CopyView};
 
 /// Where a referee's bytes come from when it does not open the file itself.
 pub(crate) trait Feed {
@@ -47,32 +48,58 @@ pub(crate) struct Referee {
     position: PositionContext,
     copy_context: pg_sys::ErrorContextCallback,
     feed: Option<NonNull<dyn Feed>>,
+    /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
+    is_entered: bool,
+}
+
+/// What COPY is begun with.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening {
+    pub(crate) relation: pg_sys::Relation,
+    pub(crate) source: Source,
+    /// COPY's options.
+    pub(crate) options: *mut pg_sys::List,
+    /// The statement's parse state, or null.
+    pub(crate) parse: *mut pg_sys::ParseState,
+    /// The condition, a list of clauses, or null.
+    pub(crate) condition: *mut pg_sys::List,
+    /// The column list, or null for all columns.
+    pub(crate) columns: *mut pg_sys::List,
+}
+
+impl Opening {
+    /// The plain read of all columns.
+    pub(crate) fn of(relation: pg_sys::Relation, source: Source, options: *mut pg_sys::List) -> Opening {
+        let none = std::ptr::null_mut();
+        Opening { relation, source, options, parse: std::ptr::null_mut(), condition: none, columns: none }
+    }
 }
 
 /// The referee whose `NextCopyFrom` is running: COPY's callback carries no argument of its own.
 static READING: AtomicPtr<Referee> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Referee {
-    /// Lets COPY open `source` itself and makes a referee over it, in the current memory context.
+    /// Lets COPY open the source itself and makes a referee over it, in the current memory context.
     ///
     /// # Errors
     /// Raises COPY's own errors: of its options, of opening the file or of starting the program.
     ///
     /// # Safety
-    /// `relation` must stay open, and `options` and the source's name allocated, for as long as the referee is used.
+    /// The relation must stay open, and everything else in the opening allocated, for as long as the referee is used.
     /// Nothing with a destructor may be alive on the caller's frame (see [`pg_raw`]).
-    pub(crate) unsafe fn open(relation: pg_sys::Relation, source: Source, options: *mut pg_sys::List) -> *mut Self {
-        let nothing: *mut c_void = std::ptr::null_mut();
-        // SAFETY: the caller's promise; no WHERE, no column list and no parse state are needed.
+    pub(crate) unsafe fn open(opening: &Opening) -> *mut Self {
+        let Opening { relation, source, options, parse, condition, columns } = *opening;
+        // SAFETY: the caller's promise.
         unsafe {
+            let condition = condition.cast();
             let state = pg_raw::BeginCopyFrom(
-                nothing.cast(),
+                parse,
                 relation,
-                nothing.cast(),
+                condition,
                 source.name,
                 source.is_program,
                 None,
-                nothing.cast(),
+                columns,
                 options,
             );
             Self::allocate(state, PositionContext::counting(source, Checkpoint::START, None), None)
@@ -111,6 +138,121 @@ impl Referee {
         }
     }
 
+    /// Lets the referee go on with `feed`, as if everything before `start`, which is not the file's start, had been read
+    /// already. Whatever it has read ahead is forgotten.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; and `feed`, placed at `start`, must live until the next restart or the end.
+    pub(crate) unsafe fn restart(this: *mut Self, feed: NonNull<dyn Feed>, start: Checkpoint) {
+        // SAFETY: the caller's promise; the feed is asked for its descriptor only.
+        unsafe {
+            let line_end = eol_type(start.line_end);
+            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, start.byte, Some(read_feed));
+            (*this).position.restart(start, feed.as_ref().descriptor());
+            (*this).feed = Some(feed);
+        }
+    }
+
+    /// Puts the error contexts on the stack for values of the record at `place` that somebody else converts; returns
+    /// what [`Referee::leave`] wants.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn enter(this: *mut Self, place: Checkpoint) -> *mut pg_sys::ErrorContextCallback {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let outer = pg_sys::error_context_stack;
+            let descriptor = CopyView::of((*this).state).descriptor;
+            (*this).position.restart(place, (*this).feed.map_or(Some(descriptor), |feed| feed.as_ref().descriptor()));
+            if !(*this).is_entered {
+                (*this).push_contexts(outer);
+            }
+            outer
+        }
+    }
+
+    /// Puts the error contexts on the stack until [`Referee::leave_load`]: all that happens meanwhile happens to some
+    /// line of the file.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn enter_load(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).push_contexts(pg_sys::error_context_stack);
+            (*this).is_entered = true;
+        }
+    }
+
+    /// Takes them off again.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; they must be the topmost contexts.
+    pub(crate) unsafe fn leave_load(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_sys::error_context_stack = (*this).position.outer();
+            (*this).is_entered = false;
+        }
+    }
+
+    /// The COPY itself.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn copy(this: *mut Self) -> pg_sys::CopyFromState {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).state }
+    }
+
+    /// The next errors are about a record at `place`, or about one that only COPY's line number tells.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn point_at(this: *mut Self, place: Checkpoint, descriptor: RawFd) {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).position.restart(place, Some(descriptor)) }
+    }
+
+    /// The next error is about this column's value, null for NULL, in the record with COPY's number.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; both strings must live until the next call.
+    pub(crate) unsafe fn name_value(this: *mut Self, number: u64, column: *const c_char, value: *const c_char) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_name_value((*this).state, number, column, value) }
+    }
+
+    /// Takes the error contexts off again.
+    ///
+    /// # Safety
+    /// `outer` must come from [`Referee::enter`].
+    pub(crate) unsafe fn leave(this: *mut Self, outer: *mut pg_sys::ErrorContextCallback) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            shim::fastcsv_shim_name_value((*this).state, 0, std::ptr::null(), std::ptr::null());
+            pg_sys::error_context_stack = outer;
+        }
+    }
+
+    /// What COPY made of its options and how it reads.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn views(this: *mut Self) -> (CopyView, CopyOptions) {
+        // SAFETY: the caller's promise.
+        unsafe { (CopyView::of((*this).state), CopyOptions::of((*this).state)) }
+    }
+
+    /// The input.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn source(this: *mut Self) -> Source {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).position.source() }
+    }
+
     /// # Safety
     /// `state` must be a live COPY FROM.
     unsafe fn allocate(
@@ -126,7 +268,7 @@ impl Referee {
         // SAFETY: palloc returns memory large and aligned enough (8 bytes) for this plain struct, or raises an error.
         unsafe {
             let place: *mut Self = pg_sys::palloc(size_of::<Self>()).cast();
-            place.write(Self { state, position, copy_context, feed });
+            place.write(Self { state, position, copy_context, feed, is_entered: false });
             place
         }
     }
@@ -149,7 +291,9 @@ impl Referee {
         // SAFETY: the caller's promise. PostgreSQL runs on one thread, so nobody else touches the stack or `this`.
         unsafe {
             let outer = pg_sys::error_context_stack;
-            (*this).push_contexts(outer);
+            if !(*this).is_entered {
+                (*this).push_contexts(outer);
+            }
             READING.store(this, Ordering::Relaxed);
             let found = pg_raw::NextCopyFrom((*this).state, expressions, values, nulls);
             pg_sys::error_context_stack = outer;
@@ -157,6 +301,38 @@ impl Referee {
                 (*this).position.count_record();
             }
             found
+        }
+    }
+
+    /// Reads the next row into the slot, which is empty at the end: `None` if the row was passed over by `ON_ERROR ignore`, false at the end. The
+    /// values live until the next call, in the expressions' per-tuple memory.
+    ///
+    /// # Errors
+    /// As for [`Referee::next_row`], and those of [`Referee::row_was_skipped`].
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; the slot must be for the relation's rows.
+    pub(crate) unsafe fn fill(
+        this: *mut Self,
+        expressions: *mut pg_sys::ExprContext,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> Option<bool> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_raw::clear_slot(slot);
+            let memory = (*expressions).ecxt_per_tuple_memory;
+            pg_sys::MemoryContextReset(memory);
+            let caller = pg_sys::MemoryContextSwitchTo(memory);
+            let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
+            pg_sys::MemoryContextSwitchTo(caller);
+            if found && Self::row_was_skipped(this) {
+                pgrx::check_for_interrupts!();
+                return None;
+            }
+            if found {
+                pg_raw::ExecStoreVirtualTuple(slot);
+            }
+            Some(found)
         }
     }
 
@@ -185,7 +361,9 @@ impl Referee {
             let skipped = shim::fastcsv_shim_row_was_skipped((*this).state);
             if skipped {
                 let outer = pg_sys::error_context_stack;
-                (*this).push_contexts(outer);
+                if !(*this).is_entered {
+                    (*this).push_contexts(outer);
+                }
                 shim::fastcsv_shim_check_reject_limit((*this).state);
                 pg_sys::error_context_stack = outer;
             }
@@ -193,17 +371,18 @@ impl Referee {
         }
     }
 
-    /// Ends the read: says how many rows were passed over, and closes the file or waits for the program.
+    /// Ends the read: says how many rows were passed over, as a load or as a scan does, and closes the file or waits for the
+    /// program.
     ///
     /// # Errors
     /// Raises COPY's error when the program failed.
     ///
     /// # Safety
     /// As for [`Referee::next_row`]; `this` must not be used again.
-    pub(crate) unsafe fn end(this: *mut Self) {
+    pub(crate) unsafe fn end(this: *mut Self, load: bool) {
         // SAFETY: the caller's promise.
         unsafe {
-            shim::fastcsv_shim_report_skipped((*this).state);
+            shim::fastcsv_shim_report_skipped((*this).state, load);
             pg_raw::EndCopyFrom((*this).state);
             pg_sys::pfree(this.cast());
         }

@@ -13,6 +13,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The longest delimiter in bytes. Real ones have one to three bytes; the bound keeps the machine's table, which has a
 /// state for each matched prefix, within a few cache lines.
 pub const MAX_DELIMITER: usize = 16;
@@ -30,7 +32,7 @@ pub enum Quoting {
 }
 
 /// The line end of a whole file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LineEnd {
     /// A line feed.
     Lf,

@@ -2,6 +2,7 @@
 //!
 //! * [`convert`]: from a field's text to the bytes of a PostgreSQL datum, or declined.
 //! * [`dialect`]: what a CSV file may look like, resolved once.
+//! * [`filter`]: conditions on converted values, for rows that need go no further.
 //! * [`first_record`]: its first record, for a look at what may be a header.
 //! * [`scan`]: where its fields and records end.
 //! * [`locate`]: the place in a file that a line number of COPY's means.
@@ -21,6 +22,16 @@
 
 pub mod convert;
 pub mod dialect;
+pub mod entry;
+pub mod filter;
 pub mod first_record;
+pub mod job;
 pub mod locate;
+pub mod pipeline;
+mod record;
+pub mod ring;
 pub mod scan;
+mod split;
+mod sync;
+pub mod tuple;
+pub mod walk;

@@ -1,19 +1,44 @@
-//! EXPLAIN: which file a scan reads, and how large it is.
+//! EXPLAIN: which file a scan reads, how large it is, what of it, and with ANALYZE how it was read.
 
 #![expect(unsafe_code, reason = "an executor callback, which receives nodes by pointer")]
+
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::plan;
-use crate::options::TableOptions;
+use super::scan::Scan;
+use super::{count, filter, plan};
+use crate::last_run::Run;
+use crate::options::{Source, TableOptions};
 
-/// ExplainForeignScan, with `file_fdw`'s labels. The size is left out where costs are.
+/// ExplainForeignScan, with `file_fdw`'s labels before ours. The size is left out where costs are.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn explain(node: *mut pg_sys::ForeignScanState, state: *mut pg_sys::ExplainState) {
-    // SAFETY: EXPLAIN passes valid nodes, and the relation is open.
+    // SAFETY: EXPLAIN passes valid nodes.
     unsafe {
-        let source = TableOptions::of((*(*node).ss.ss_currentRelation).rd_id).source;
+        let source = TableOptions::of(plan::scanned_table(node)).source;
+        show_source(source, state);
+        let condition =
+            if plan::is_count(node) { count::deparsed_conditions(node, state) } else { filter::deparsed(node, state) };
+        if let Some(condition) = condition {
+            pg_sys::ExplainPropertyText(c"Worker Filter".as_ptr(), condition, state);
+        }
+        let scan = (*node).fdw_state.cast::<Scan>();
+        if (*state).analyze
+            && !scan.is_null()
+            && let Some(run) = (*scan).run()
+        {
+            Shown { state }.run(&run);
+        }
+    }
+}
+
+/// # Safety
+/// `state` must be EXPLAIN's.
+unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainState) {
+    // SAFETY: the caller's promise.
+    unsafe {
         let label = if source.is_program { c"Foreign Program" } else { c"Foreign File" };
         pg_sys::ExplainPropertyText(label.as_ptr(), source.name, state);
         if (*state).costs
@@ -23,5 +48,56 @@ pub(super) unsafe extern "C-unwind" fn explain(node: *mut pg_sys::ForeignScanSta
             let size = i64::try_from(size).unwrap_or(i64::MAX);
             pg_sys::ExplainPropertyInteger(c"Foreign File Size".as_ptr(), c"b".as_ptr(), size, state);
         }
+    }
+}
+
+/// What EXPLAIN ANALYZE shows of a run. What varies from run to run is left out where TIMING or COSTS are off.
+struct Shown {
+    state: *mut pg_sys::ExplainState,
+}
+
+impl Shown {
+    /// # Safety
+    /// The state must be EXPLAIN's.
+    unsafe fn run(&self, run: &Run) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.text(c"Read", run.path);
+            if let Some(reason) = run.reason {
+                self.text(c"Reason", reason);
+            }
+            if run.path != "parallel" {
+                return;
+            }
+            if (*self.state).costs {
+                self.number(c"Threads", run.threads.into(), None);
+                self.number(c"Ranges", run.ranges, None);
+                self.number(c"Wrong Guesses", run.wrong_guesses, None);
+            }
+            self.number(c"Rereads", run.rereads, None);
+            self.number(c"Declined Records", run.declined, None);
+            self.number(c"Rows Removed by Worker Filter", run.filtered, None);
+            if (*self.state).timing {
+                self.number(c"Bytes", run.bytes.unwrap_or(0), Some(c"b"));
+                self.number(c"Throughput", run.throughput().unwrap_or(0) / 1_000_000, Some(c"MB/s"));
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn text(&self, label: &CStr, text: &str) {
+        let text = CString::new(text).unwrap_or_default();
+        // SAFETY: the caller's promise; both strings are copied.
+        unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), text.as_ptr(), self.state) }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn number(&self, label: &CStr, number: u64, unit: Option<&CStr>) {
+        let unit = unit.map_or(std::ptr::null(), CStr::as_ptr);
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        // SAFETY: the caller's promise.
+        unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, number, self.state) }
     }
 }

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
+use super::{count, filter};
 use crate::options::{Source, TableOptions, name_node};
 use crate::pg_compat::{self, PathParts};
 
@@ -93,21 +94,104 @@ pub(super) unsafe extern "C-unwind" fn add_paths(
         let per_tuple = pg_sys::cpu_tuple_cost * PARSE_COST_FACTOR + (*relation).baserestrictcost.per_tuple;
         let startup_cost = (*relation).baserestrictcost.startup;
         let total_cost = startup_cost + pg_sys::seq_page_cost * estimate.pages + per_tuple * estimate.tuples;
-        let parts =
-            PathParts { rows: (*relation).rows, startup_cost, total_cost, private: needed_columns(relation, table) };
+        let parts = PathParts {
+            rows: (*relation).rows,
+            startup_cost,
+            total_cost,
+            private: needed_columns(relation, table).into_list(),
+        };
         pg_sys::add_path(relation, pg_compat::foreign_scan_path(root, relation, &parts));
     }
 }
 
-/// COPY's option that names the columns to convert, alone in a list; or no list where all of them are needed.
+/// What the plan keeps for the executor, as a list of nodes that can be copied.
+#[derive(Clone, Copy)]
+pub(super) struct Private {
+    /// COPY's option that names the columns to convert, alone in a list; or no list where all of them are needed.
+    pub(super) options: *mut pg_sys::List,
+    /// Whether no column is needed, so that only the number of rows matters.
+    pub(super) count_only: bool,
+    /// The conditions of a scan that counts; others have theirs in `fdw_exprs`.
+    pub(super) clauses: *mut pg_sys::List,
+    /// The table's number in the Vars of these.
+    pub(super) varno: pg_sys::Index,
+}
+
+impl Private {
+    /// # Safety
+    /// The list must come from [`Private::into_list`].
+    pub(super) unsafe fn of(list: *mut pg_sys::List) -> Private {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let number = |index| (*pg_sys::list_nth(list, index).cast::<pg_sys::Integer>()).ival;
+            Private {
+                options: pg_sys::list_nth(list, 0).cast(),
+                count_only: number(1) != 0,
+                clauses: pg_sys::list_nth(list, 2).cast(),
+                varno: number(3).cast_unsigned(),
+            }
+        }
+    }
+
+    pub(super) fn into_list(self) -> *mut pg_sys::List {
+        // SAFETY: allocates nodes.
+        unsafe {
+            let count_only = pg_sys::makeInteger(i32::from(self.count_only));
+            let varno = pg_sys::makeInteger(self.varno.cast_signed());
+            let list = pg_sys::lappend(std::ptr::null_mut(), self.options.cast());
+            let list = pg_sys::lappend(list, count_only.cast());
+            let list = pg_sys::lappend(list, self.clauses.cast());
+            pg_sys::lappend(list, varno.cast())
+        }
+    }
+}
+
+/// Is the node a scan that counts, rather than one of a table's rows?
+///
+/// # Safety
+/// `node` must be a scan of this wrapper.
+pub(super) unsafe fn is_count(node: *mut pg_sys::ForeignScanState) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*node).ss.ps.plan.cast::<pg_sys::ForeignScan>()).scan.scanrelid == 0 }
+}
+
+/// The number of the scanned table in the plan's range table.
+///
+/// # Safety
+/// As for `is_count`.
+pub(super) unsafe fn scanned_index(node: *mut pg_sys::ForeignScanState) -> i32 {
+    // SAFETY: the caller's promise. A scan that counts is over one table.
+    unsafe {
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
+        match (*plan).scan.scanrelid {
+            0 => pg_sys::bms_next_member((*plan).fs_relids, -1),
+            relid => relid.cast_signed(),
+        }
+    }
+}
+
+/// The scanned table.
+///
+/// # Safety
+/// As for `is_count`, and the plan must have been made ready to run.
+pub(super) unsafe fn scanned_table(node: *mut pg_sys::ForeignScanState) -> pg_sys::Oid {
+    // SAFETY: the caller's promise; the range table has an entry of that number, counted from 1.
+    unsafe {
+        let entries = (*(*node).ss.ps.state).es_range_table;
+        (*pg_sys::list_nth(entries, scanned_index(node) - 1).cast::<pg_sys::RangeTblEntry>()).relid
+    }
+}
+
+/// The columns that the scan must convert.
 ///
 /// As in `file_fdw`: a scan that needs no column at all names none, which COPY takes for all; and rows of the binary
 /// format cannot be converted in part.
 ///
 /// # Safety
 /// `relation` must be the planner's and a lock on `table` be held.
-unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> *mut pg_sys::List {
-    let everything = std::ptr::null_mut();
+unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> Private {
+    let everything =
+        Private { options: std::ptr::null_mut(), count_only: false, clauses: std::ptr::null_mut(), varno: 0 };
     // SAFETY: the caller's promise.
     unsafe {
         if is_binary(TableOptions::of(table).copy) {
@@ -133,8 +217,9 @@ unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) 
         if whole_row || names.len() == present {
             return everything;
         }
+        let count_only = names.is_empty();
         let option = pg_sys::makeDefElem(c"convert_selectively".as_ptr().cast_mut(), names.into_pg().cast(), -1);
-        pg_sys::lappend(std::ptr::null_mut(), option.cast())
+        Private { options: pg_sys::lappend(std::ptr::null_mut(), option.cast()), count_only, ..everything }
     }
 }
 
@@ -167,12 +252,13 @@ unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bit
     used
 }
 
-/// GetForeignPlan: the plan node; every condition is left to the executor.
+/// GetForeignPlan: the plan node. The executor checks every condition; those that the worker's threads can decide are
+/// handed to them too.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn make_plan(
     _root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
-    _table: pg_sys::Oid,
+    table: pg_sys::Oid,
     best_path: *mut pg_sys::ForeignPath,
     targets: *mut pg_sys::List,
     conditions: *mut pg_sys::List,
@@ -181,9 +267,13 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     let none = std::ptr::null_mut();
     // SAFETY: the planner passes valid nodes.
     unsafe {
-        let conditions = pg_sys::extract_actual_clauses(conditions, false);
         let private = (*best_path).fdw_private;
-        pg_sys::make_foreignscan(targets, conditions, (*relation).relid, none, private, none, none, outer_plan)
+        if (*relation).reloptkind == pg_sys::RelOptKind::RELOPT_UPPER_REL {
+            return count::make_plan(relation, private, targets);
+        }
+        let pushed = filter::pushable(conditions, (*relation).relid, table);
+        let conditions = pg_sys::extract_actual_clauses(conditions, false);
+        pg_sys::make_foreignscan(targets, conditions, (*relation).relid, pushed, private, none, none, outer_plan)
     }
 }
 

@@ -1,21 +1,34 @@
-//! Running a scan: one referee from the first record to the last, started over on a rescan.
+//! Running a scan: its rows come from a [`Reader`], started over on a rescan.
+//!
+//! The same callbacks run the scans that only count ([`super::count`]).
 
 #![expect(unsafe_code, reason = "executor callbacks, which receive state nodes by pointer")]
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::count::{self, Count};
+use super::filter::{Clauses, Parameters};
+use super::plan::{self, Private};
+use crate::last_run::Run;
 use crate::options::{Source, TableOptions};
-use crate::referee::Referee;
+use crate::pg_raw;
+use crate::reader::{Found, Reader, Wanted};
+use crate::referee::Opening;
 
-/// A scan in progress, in the query's memory. It owns nothing with a destructor: PostgreSQL closes the file and
-/// frees the memory at abort, and [`end`] does so otherwise.
-struct Scan {
+/// A scan in progress, in the query's memory. It owns nothing with a destructor.
+pub(super) struct Scan {
+    pub(super) relation: pg_sys::Relation,
     source: Source,
     options: *mut pg_sys::List,
-    referee: *mut Referee,
-    /// Where DEFAULT values are computed.
-    executor: *mut pg_sys::EState,
+    wanted: Wanted,
+    /// The conditions that the threads can decide.
+    parameters: Option<Parameters>,
+    pub(super) reader: *mut Reader,
+    /// Rows of which only the number was told, and that are still to be returned.
+    pending: u64,
+    /// For a scan that counts.
+    count: Option<Count>,
 }
 
 /// BeginForeignScan: opens the file, unless the plan is only to be shown.
@@ -27,13 +40,23 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
     // SAFETY: the executor passes a valid node, whose relation stays open and locked until the scan ends; the
     // current memory context is the query's. `TableOptions` and the rest are plain pointers.
     unsafe {
-        let relation = (*node).ss.ss_currentRelation;
-        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
-        let options = pg_sys::list_concat(copy, (*plan).fdw_private);
+        let private = Private::of((*plan).fdw_private);
+        let is_count = plan::is_count(node);
+        let relation = if is_count {
+            pg_sys::table_open(plan::scanned_table(node), pg_sys::NoLock.cast_signed())
+        } else {
+            (*node).ss.ss_currentRelation
+        };
+        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
+        let options = pg_sys::list_concat(copy, private.options);
+        let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, places: false };
+        let clauses = Clauses::of(node);
+        let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, node));
+        let count = is_count.then(|| Count::begin(node, relation, clauses));
         let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
-        let executor = pg_sys::CreateExecutorState();
-        scan.write(Scan { source, options, executor, referee: Referee::open(relation, source, options) });
+        let reader = Reader::open(&Opening::of(relation, source, options), wanted);
+        scan.write(Scan { relation, source, options, wanted, parameters, reader, pending: 0, count });
         (*node).fdw_state = scan.cast();
     }
 }
@@ -41,53 +64,76 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
 /// IterateForeignScan: the next row, in the scan's slot; an empty slot at the end.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `begin` has run. The slot has one element a column. What a row's values are made of lives until the
-    // next row: in the scan's own per-tuple context, reset here before it is filled again. Nothing alive here has
-    // a destructor.
+    // SAFETY: `begin` has run. Nothing alive here has a destructor.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
         let slot = (*node).ss.ss_ScanTupleSlot;
-        pg_sys::ExecClearTuple(slot);
-        let expressions = per_tuple_context((*scan).executor);
-        let values = (*expressions).ecxt_per_tuple_memory;
-        loop {
-            pg_sys::MemoryContextReset(values);
-            let caller = pg_sys::MemoryContextSwitchTo(values);
-            let found = Referee::next_row((*scan).referee, expressions, (*slot).tts_values, (*slot).tts_isnull);
-            pg_sys::MemoryContextSwitchTo(caller);
-            if found && Referee::row_was_skipped((*scan).referee) {
-                pgrx::check_for_interrupts!();
-                continue;
-            }
-            return if found { pg_sys::ExecStoreVirtualTuple(slot) } else { slot };
+        match &raw mut (*scan).count {
+            count if (*count).is_some() => count::iterate(node, scan, (*count).as_mut().expect("it is there"), slot),
+            _ => Scan::next(node, scan, slot),
         }
+        slot
     }
 }
 
-/// The expression context of an executor state that exists for this alone.
-///
-/// # Safety
-/// `executor` must be alive.
-unsafe fn per_tuple_context(executor: *mut pg_sys::EState) -> *mut pg_sys::ExprContext {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*executor).es_per_tuple_exprcontext.is_null() {
-            pg_sys::MakePerTupleExprContext(executor)
-        } else {
-            (*executor).es_per_tuple_exprcontext
+impl Scan {
+    /// Puts the next row into the slot, or none at the end.
+    ///
+    /// # Safety
+    /// `node` must be a scan in progress, `scan` its state; nothing with a destructor on the caller's frames.
+    unsafe fn next(node: *mut pg_sys::ForeignScanState, scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*scan).pending == 0 {
+                Self::decide(node, scan);
+                match Reader::next((*scan).reader, slot) {
+                    Found::Rows(rows) => (*scan).pending = rows,
+                    Found::Row | Found::End => return,
+                }
+            }
+            (*scan).pending -= 1;
+            pg_raw::clear_slot(slot);
+            let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+            std::slice::from_raw_parts_mut((*slot).tts_isnull, columns).fill(true);
+            pg_raw::ExecStoreVirtualTuple(slot);
         }
+    }
+
+    /// Behind the first row: who reads on?
+    ///
+    /// # Safety
+    /// As for `next`.
+    pub(super) unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*(*scan).reader).is_undecided() {
+                let filter = (*scan).parameters.and_then(|parameters| parameters.filter(node));
+                Reader::decide((*scan).reader, filter, Vec::new());
+            }
+        }
+    }
+
+    /// What the scan has done so far; `None` if it has not begun.
+    pub(super) fn run(&self) -> Option<Run> {
+        // SAFETY: the reader lives as long as the scan.
+        unsafe { (*self.reader).run("scan") }
     }
 }
 
 /// ReScanForeignScan: starts over from the first record.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanState) {
-    // SAFETY: `begin` has run; the new referee must outlive this call, so it is made in the query's memory.
+    // SAFETY: `begin` has run; the new reader must outlive this call, so it is made in the query's memory.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
-        Referee::end((*scan).referee);
+        end_reader(node, scan);
+        (*scan).pending = 0;
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        (*scan).referee = Referee::open((*node).ss.ss_currentRelation, (*scan).source, (*scan).options);
+        let opening = Opening::of((*scan).relation, (*scan).source, (*scan).options);
+        (*scan).reader = Reader::open(&opening, (*scan).wanted);
+        if let Some(count) = &mut (*scan).count {
+            count.rescan();
+        }
         pg_sys::MemoryContextSwitchTo(caller);
     }
 }
@@ -98,9 +144,28 @@ pub(super) unsafe extern "C-unwind" fn end(node: *mut pg_sys::ForeignScanState) 
     // SAFETY: the state is null or what `begin` made.
     unsafe {
         let scan = (*node).fdw_state.cast::<Scan>();
-        if !scan.is_null() {
-            Referee::end((*scan).referee);
-            pg_sys::FreeExecutorState((*scan).executor);
+        if scan.is_null() {
+            return;
         }
+        end_reader(node, scan);
+        if let Some(count) = &mut (*scan).count {
+            count.end();
+            pg_sys::table_close((*scan).relation, pg_sys::NoLock.cast_signed());
+        }
+    }
+}
+
+/// Ends the reader, of whose memory no slot may hold a row then.
+///
+/// # Safety
+/// `node` must be a scan in progress, `scan` its state.
+unsafe fn end_reader(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
+        if let Some(count) = &mut (*scan).count {
+            count.clear();
+        }
+        Reader::end((*scan).reader, "scan");
     }
 }

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 
 #include "commands/copyfrom_internal.h"
+#include "commands/progress.h"
+#include "pgstat.h"
+#include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
@@ -24,6 +27,121 @@ fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
 {
 	cstate->cur_lineno = line_number;
 	cstate->eol_type = (EolType) line_end;
+}
+
+/*
+ * Lets a parse go on at another record, read through a callback from now on, with nothing left of what was read
+ * before. byte is the record's offset, for the progress report.
+ */
+void
+fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, uint64 byte,
+					 copy_data_source_cb source)
+{
+	cstate->copy_src = COPY_CALLBACK;
+	cstate->data_source_cb = source;
+	cstate->raw_buf_index = cstate->raw_buf_len = 0;
+	cstate->raw_buf[0] = '\0';
+	cstate->raw_reached_eof = false;
+	cstate->input_buf_index = cstate->input_buf_len = 0;
+	cstate->input_buf[0] = '\0';
+	cstate->input_reached_eof = false;
+	cstate->input_reached_error = false;
+	cstate->line_buf_valid = false;
+	resetStringInfo(&cstate->line_buf);
+	cstate->cur_attname = NULL;
+	cstate->cur_attval = NULL;
+	cstate->bytes_processed = byte;
+	fastcsv_shim_start_at(cstate, line_number, line_end);
+}
+
+/*
+ * What COPY's error context is to show: a value of a column in a line. Without a column it shows nothing of this kind
+ * any more. The strings must live until then.
+ */
+void
+fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value)
+{
+	cstate->cur_lineno = line_number;
+	cstate->cur_attname = column;
+	cstate->cur_attval = value;
+}
+
+/* COPY's error context is to show this line, in the server's encoding. */
+void
+fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *text, int32 length)
+{
+	cstate->cur_lineno = line_number;
+	cstate->cur_attname = NULL;
+	cstate->cur_attval = NULL;
+	resetStringInfo(&cstate->line_buf);
+	appendBinaryStringInfo(&cstate->line_buf, text, length);
+	cstate->line_buf_valid = true;
+}
+
+/* COPY's error context is to show only a line's number. */
+void
+fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number)
+{
+	cstate->cur_lineno = line_number;
+	cstate->cur_attname = NULL;
+	cstate->cur_attval = NULL;
+	cstate->line_buf_valid = false;
+}
+
+/* COPY's error context is to show the table's name only, where the version's can. */
+void
+fastcsv_shim_show_name_only(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 160000
+	cstate->relname_only = true;
+#endif
+}
+
+/*
+ * The default of a column that is not in the file: its number, or 0 if there are not so many. Columns without a
+ * default are none of these.
+ */
+int32
+fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value)
+{
+	if (index >= cstate->num_defaults)
+		return 0;
+#if PG_VERSION_NUM >= 160000
+	*value = cstate->defexprs[cstate->defmap[index]];
+#else
+	*value = cstate->defexprs[index];
+#endif
+	return cstate->defmap[index] + 1;
+}
+
+/* Tells the progress view of rows that ON_ERROR ignore has passed over. */
+void
+fastcsv_shim_count_skipped(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 170000
+	pgstat_progress_update_param(PROGRESS_COPY_TUPLES_SKIPPED, cstate->num_errors);
+#endif
+}
+
+void
+fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->null_print = cstate->opts.null_print;
+#if PG_VERSION_NUM >= 160000
+	options->default_print = cstate->opts.default_print;
+#endif
+	options->attributes = cstate->attnumlist;
+	options->force_not_null = cstate->opts.force_notnull_flags;
+	options->force_null = cstate->opts.force_null_flags;
+	options->selected = cstate->convert_select_flags;
+	options->needs_transcoding = cstate->need_transcoding;
+	options->volatile_defaults = cstate->volatile_defexprs;
+	options->line_length = cstate->line_buf.len;
+	options->line_number = cstate->cur_lineno;
+#if PG_VERSION_NUM >= 170000
+	options->skips_errors = cstate->opts.on_error == COPY_ON_ERROR_IGNORE;
+#endif
 }
 
 /* The descriptor of a regular file that COPY opened itself, else -1. */
@@ -156,16 +274,25 @@ fastcsv_shim_check_reject_limit(CopyFromState cstate)
 #endif
 }
 
+/*
+ * COPY has this in its own loop, from PostgreSQL 17 on; file_fdw from 18 on, and there LOG_VERBOSITY can silence it. In
+ * 17 nothing can.
+ */
 void
-fastcsv_shim_report_skipped(CopyFromState cstate)
+fastcsv_shim_report_skipped(CopyFromState cstate, bool load)
 {
+#if PG_VERSION_NUM >= 170000
+	bool		wanted = load;
+
 #if PG_VERSION_NUM >= 180000
-	if (cstate->opts.on_error == COPY_ON_ERROR_IGNORE && cstate->num_errors > 0 &&
-		cstate->opts.log_verbosity >= COPY_LOG_VERBOSITY_DEFAULT)
+	wanted = cstate->opts.log_verbosity >= COPY_LOG_VERBOSITY_DEFAULT;
+#endif
+	if (wanted && cstate->opts.on_error == COPY_ON_ERROR_IGNORE && cstate->num_errors > 0)
 		ereport(NOTICE,
-				errmsg_plural("%" PRIu64 " row was skipped due to data type incompatibility",
-							  "%" PRIu64 " rows were skipped due to data type incompatibility",
-							  cstate->num_errors, cstate->num_errors));
+				errmsg_plural("%llu row was skipped due to data type incompatibility",
+							  "%llu rows were skipped due to data type incompatibility",
+							  (unsigned long long) cstate->num_errors,
+							  (unsigned long long) cstate->num_errors));
 #endif
 }
 

@@ -62,6 +62,70 @@ impl CopyView {
     }
 }
 
+/// What COPY made of its options. Layout: `FastcsvCopyOptions` in `shim.h`. Valid as long as the COPY is.
+#[repr(C)]
+pub(crate) struct CopyOptions {
+    /// What stands for NULL, in the server's encoding.
+    pub(crate) null_print: *const c_char,
+    /// What stands for a column's default, or null.
+    pub(crate) default_print: *const c_char,
+    /// The numbers of the file's columns in the file's order: a list of integers.
+    pub(crate) attributes: *mut pg_sys::List,
+    force_not_null: *const bool,
+    force_null: *const bool,
+    selected: *const bool,
+    /// Are the file's encoding and the server's different?
+    pub(crate) needs_transcoding: bool,
+    /// Are rows whose values cannot be converted passed over?
+    pub(crate) skips_errors: bool,
+    /// Must some default be computed row by row, after the rows before were inserted?
+    pub(crate) volatile_defaults: bool,
+    /// Bytes of the line read last, in the server's encoding, without its line end.
+    pub(crate) line_length: i32,
+    /// COPY's count after it.
+    pub(crate) line_number: u64,
+}
+
+impl CopyOptions {
+    /// # Safety
+    /// `state` must be a live COPY FROM.
+    pub(crate) unsafe fn of(state: pg_sys::CopyFromState) -> Self {
+        let mut options = MaybeUninit::uninit();
+        // SAFETY: the caller's promise; the shim fills every field.
+        unsafe {
+            fastcsv_shim_view_options(state, options.as_mut_ptr());
+            options.assume_init()
+        }
+    }
+
+    /// Is FORCE_NOT_NULL on for the attribute (0-based)?
+    ///
+    /// # Safety
+    /// The COPY must be alive and its table have that attribute; likewise for the next two.
+    pub(crate) unsafe fn forces_not_null(&self, attribute: usize) -> bool {
+        // SAFETY: the caller's promise; COPY's arrays have an element an attribute.
+        !self.force_not_null.is_null() && unsafe { *self.force_not_null.add(attribute) }
+    }
+
+    /// Is FORCE_NULL on for it?
+    ///
+    /// # Safety
+    /// As above.
+    pub(crate) unsafe fn forces_null(&self, attribute: usize) -> bool {
+        // SAFETY: as above.
+        !self.force_null.is_null() && unsafe { *self.force_null.add(attribute) }
+    }
+
+    /// Is its value wanted?
+    ///
+    /// # Safety
+    /// As above.
+    pub(crate) unsafe fn selects(&self, attribute: usize) -> bool {
+        // SAFETY: as above.
+        self.selected.is_null() || unsafe { *self.selected.add(attribute) }
+    }
+}
+
 /// What is known of the error now being reported. Layout: `FastcsvErrorView` in `shim.h`.
 #[repr(C)]
 pub(crate) struct ErrorView {
@@ -110,13 +174,41 @@ pub(crate) fn raise_file_error(error: &io::Error, doing: &CStr, name: *const c_c
 unsafe extern "C-unwind" {
     fn fastcsv_shim_raise_file_error(error_number: i32, doing: *const c_char, name: *const c_char) -> !;
     pub(crate) fn fastcsv_shim_start_at(state: pg_sys::CopyFromState, line_number: u64, line_end: i32);
+    pub(crate) fn fastcsv_shim_restart(
+        state: pg_sys::CopyFromState,
+        line_number: u64,
+        line_end: i32,
+        byte: u64,
+        source: pg_sys::copy_data_source_cb,
+    );
+    pub(crate) fn fastcsv_shim_name_value(
+        state: pg_sys::CopyFromState,
+        line_number: u64,
+        column: *const c_char,
+        value: *const c_char,
+    );
+    fn fastcsv_shim_view_options(state: pg_sys::CopyFromState, options: *mut CopyOptions);
     fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
     fn fastcsv_shim_view_error(view: *mut ErrorView);
     fn fastcsv_shim_add_context(line: *const c_char);
     pub(crate) fn fastcsv_shim_move_position(query: *const c_char, prefix: i32);
     pub(crate) fn fastcsv_shim_row_was_skipped(state: pg_sys::CopyFromState) -> bool;
     pub(crate) fn fastcsv_shim_check_reject_limit(state: pg_sys::CopyFromState);
-    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState, load: bool);
+    pub(crate) fn fastcsv_shim_show_line(
+        state: pg_sys::CopyFromState,
+        line_number: u64,
+        text: *const c_char,
+        length: i32,
+    );
+    pub(crate) fn fastcsv_shim_show_name_only(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
+    pub(crate) fn fastcsv_shim_default(
+        state: pg_sys::CopyFromState,
+        index: i32,
+        value: *mut *mut pg_sys::ExprState,
+    ) -> i32;
+    pub(crate) fn fastcsv_shim_count_skipped(state: pg_sys::CopyFromState);
     pub(crate) fn fastcsv_shim_closest_name(
         name: *const c_char,
         candidates: *const *const c_char,

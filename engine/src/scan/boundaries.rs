@@ -29,6 +29,16 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
+    /// Whether memory ran out for the lists, which are of no use then.
+    pub fn is_exhausted(&self) -> bool {
+        self.ends.is_exhausted || self.records.is_exhausted
+    }
+
+    /// Bytes of memory the lists take.
+    pub fn memory(&self) -> usize {
+        (self.ends.items.capacity() + self.records.items.capacity()) * size_of::<u32>()
+    }
+
     /// Empty lists.
     pub fn new() -> Boundaries {
         Boundaries::default()
@@ -55,8 +65,8 @@ impl Sink for Boundaries {
     #[inline(always)]
     fn begin(&mut self, _position: u64, length: usize) {
         assert!(length < QUOTED as usize, "a buffer for a boundary list has less than 2 GiB");
-        self.ends.count = 0;
-        self.records.count = 0;
+        self.ends.clear();
+        self.records.clear();
     }
 
     #[inline(always)]
@@ -137,15 +147,30 @@ fn flag_comments(out: &mut [u32; BLOCK], block: Block) {
 }
 
 /// A list that always has room for a block's worth of items past its end, so that writing needs one check a block.
-#[derive(Clone, Debug, Default)]
+///
+/// Its size follows the input, so it grows fallibly. When it cannot, it starts over in the room it has and remembers that
+/// it is of no use any more, so that the scan's own loop needs no way out.
+#[derive(Clone, Debug)]
 struct List {
     /// Storage: the list, then room.
     items: Vec<u32>,
     /// The length of the list.
     count: usize,
+    is_exhausted: bool,
+}
+
+impl Default for List {
+    fn default() -> List {
+        List { items: vec![0; BLOCK], count: 0, is_exhausted: false }
+    }
 }
 
 impl List {
+    fn clear(&mut self) {
+        self.count = 0;
+        self.is_exhausted = false;
+    }
+
     /// Room for 64 items at the end of the list.
     #[inline(always)]
     fn room(&mut self) -> &mut [u32; BLOCK] {
@@ -157,6 +182,12 @@ impl List {
 
     #[cold]
     fn grow(&mut self) {
-        self.items.resize(2 * self.items.len() + 16 * BLOCK, 0);
+        let more = self.items.len() + 16 * BLOCK;
+        if self.items.try_reserve_exact(more).is_ok() {
+            self.items.resize(self.items.len() + more, 0);
+        } else {
+            self.is_exhausted = true;
+            self.count = 0;
+        }
     }
 }

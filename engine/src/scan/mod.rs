@@ -24,6 +24,7 @@ mod avx512;
 mod boundaries;
 mod level;
 mod machine;
+mod parity;
 mod portable;
 pub mod reference;
 mod simd;
@@ -39,6 +40,7 @@ pub use style::LineEndFinder;
 
 use crate::dialect::{Dialect, DialectClass};
 use machine::Machine;
+use parity::Parity;
 use simd::{Needles, Simd};
 use table::{Table, node};
 
@@ -184,6 +186,24 @@ impl Scanner {
             Route::Machine(table) => self.level.run(Machine { table, state, buffer, sink }),
         }
         state.position += buffer.len() as u64;
+    }
+
+    /// Whether the number of quotes in `buffer` is odd: where the dialect is
+    /// [two-valued](DialectClass::TwoValued), a buffer that starts outside quotes then ends inside, and the other way
+    /// round.
+    ///
+    /// # Panics
+    /// If the scan is the table-driven machine, whose states are more than two.
+    pub fn quotes_are_odd(&self, buffer: &[u8]) -> bool {
+        match &self.route {
+            Route::Simd(needles) => needles.quote().is_some_and(|quote| self.level.run(Parity { quote, buffer })),
+            Route::Machine(_) => panic!("the parity of quotes decides only in a two-valued dialect"),
+        }
+    }
+
+    /// Whether two states are all there is between two buffers, so that [`Scanner::quotes_are_odd`] tells the next.
+    pub fn is_two_valued(&self) -> bool {
+        matches!(self.route, Route::Simd(_))
     }
 
     /// Tells the state that the input ends here: a carriage return or a delimiter that was never completed is noted.

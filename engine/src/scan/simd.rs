@@ -25,6 +25,11 @@ impl Needles {
     pub(super) fn new(dialect: &Dialect) -> Needles {
         Needles { quote: dialect.quote(), delimiter: dialect.delimiter()[0], line_end: dialect.line_end() }
     }
+
+    /// The quote, if the dialect has one.
+    pub(super) fn quote(self) -> Option<u8> {
+        self.quote
+    }
 }
 
 /// One buffer to scan.

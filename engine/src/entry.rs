@@ -1,0 +1,135 @@
+//! What is in a block: entries, one behind the other, each aligned to 8 bytes.
+//!
+//! ```text
+//! length (4) | kind (1) | more follows (1) | 0 (2) | mark (32, some kinds only) | payload, padded to 8
+//! ```
+//!
+//! A payload that does not fit into what is left of a block is cut; its parts travel in entries of the same kind, all but
+//! the last of which say that more follows. Only the first has the mark.
+
+/// What an entry holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A finished tuple.
+    Row,
+    /// A mark and a finished tuple.
+    PlacedRow,
+    /// A mark and a tuple in which some attributes are text.
+    MixedRow,
+    /// A mark and a record as it stands in the file, for COPY.
+    Record,
+}
+
+impl EntryKind {
+    fn has_mark(self) -> bool {
+        self != EntryKind::Row
+    }
+
+    fn from_byte(byte: u8) -> EntryKind {
+        match byte {
+            0 => EntryKind::Row,
+            1 => EntryKind::PlacedRow,
+            2 => EntryKind::MixedRow,
+            _ => EntryKind::Record,
+        }
+    }
+}
+
+/// Where in its segment a record starts, and how long it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Its offset in the input, 0-based.
+    pub byte: u64,
+    /// Records of the segment before it.
+    pub records: u32,
+    /// Physical line ends of the segment before it.
+    pub lines: u32,
+    /// Line ends inside quotes, as COPY counts them, of the segment before it.
+    pub inner: u32,
+    /// Those of the record itself.
+    pub own_inner: u32,
+    /// Bytes of the record in the server's encoding, its line end not counted.
+    pub length: u32,
+}
+
+/// Bytes of an entry before its mark or payload.
+const HEAD: usize = 8;
+
+/// Bytes of a mark.
+const MARK: usize = 32;
+
+/// What entries and payloads are aligned to.
+const ALIGN: usize = 8;
+
+/// The smallest block in which any payload makes progress.
+pub const SMALLEST_BLOCK: usize = HEAD + MARK + 24;
+
+/// Writes as much of an entry as fits behind the first `used` bytes of `block`; returns the bytes then used, and how much
+/// of the payload was written, or `None` if not even a part fits.
+pub(crate) fn write(
+    block: &mut [u8],
+    used: usize,
+    kind: EntryKind,
+    mark: Option<Mark>,
+    payload: &[u8],
+) -> Option<(usize, usize)> {
+    let head = HEAD + if mark.is_some() { MARK } else { 0 };
+    let room = block.len().checked_sub(used + head)?;
+    let fits = if payload.len() <= room { payload.len() } else { room / ALIGN * ALIGN };
+    if fits == 0 && !payload.is_empty() {
+        return None;
+    }
+    let entry = &mut block[used..used + head + fits];
+    entry[..4].copy_from_slice(&(fits as u32).to_le_bytes());
+    entry[4..HEAD].copy_from_slice(&[kind as u8, u8::from(fits < payload.len()), 0, u8::from(mark.is_some())]);
+    if let Some(mark) = mark {
+        entry[HEAD..HEAD + 8].copy_from_slice(&mark.byte.to_le_bytes());
+        let words = [mark.records, mark.lines, mark.inner, mark.own_inner, mark.length, 0];
+        for (place, word) in entry[HEAD + 8..head].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+    entry[head..].copy_from_slice(&payload[..fits]);
+    Some(((used + head + fits).next_multiple_of(ALIGN).min(block.len()), fits))
+}
+
+/// One entry of a block, or one part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// What it holds.
+    pub kind: EntryKind,
+    /// Whether the next entry goes on with this payload.
+    pub more: bool,
+    /// The record's place, for the first part of the kinds that have one.
+    pub mark: Option<Mark>,
+    /// The payload or a part of it, aligned to 8 bytes if the block is.
+    pub payload: &'a [u8],
+}
+
+/// The entry at `offset` of a block's used bytes, and the offset of the next; `None` at the end.
+#[inline]
+pub fn read(block: &[u8], offset: usize) -> Option<(Entry<'_>, usize)> {
+    let rest = block.get(offset..)?;
+    let (head, rest) = rest.split_first_chunk::<HEAD>()?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    let kind = EntryKind::from_byte(head[4]);
+    let has_mark = kind.has_mark() && head[7] != 0;
+    let mark = if has_mark { Some(read_mark(rest.first_chunk()?)) } else { None };
+    let skip = if has_mark { MARK } else { 0 };
+    let payload = rest.get(skip..skip + length)?;
+    let next = (offset + HEAD + skip + length).next_multiple_of(ALIGN);
+    Some((Entry { kind, more: head[5] != 0, mark, payload }, next))
+}
+
+#[inline]
+fn read_mark(bytes: &[u8; MARK]) -> Mark {
+    let word = |i: usize| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+    Mark {
+        byte: u64::from(word(0)) | u64::from(word(4)) << 32,
+        records: word(8),
+        lines: word(12),
+        inner: word(16),
+        own_inner: word(20),
+        length: word(24),
+    }
+}

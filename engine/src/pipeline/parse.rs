@@ -1,0 +1,517 @@
+//! Chunks: whole records of a segment, split, converted and written out.
+//!
+//! A segment is parsed a chunk at a time, so that a chunk is still in the cache when it is converted after it was scanned,
+//! and so that the boundary list stays small however many fields there are. Each chunk starts at a record; what is left at its end, a record whose
+//! end is not in it, is the next chunk's beginning.
+//!
+//! **Plain or not.** A record is plain if it holds no stray line end, no invalid byte, is no end-of-data marker, has the
+//! right number of fields, and each value that is needed was converted. If only a value or the number of fields is in doubt, the record's bounds
+//! are certain all the same: it travels as it is, and COPY reads it. Anything else is an **anomaly**: the segment ends before
+//! that record, and COPY reads the file from there.
+
+use super::count::Counter;
+use super::output::Output;
+use super::plan::{Needed, Plan};
+use super::{Shared, Stop};
+use crate::convert::{Datum, Scratch};
+use crate::dialect::LineEnd;
+use crate::entry::{EntryKind, Mark};
+use crate::job::{self, Encoding};
+use crate::record::unquote;
+use crate::ring::{Outcome, Summary};
+use crate::scan::{Boundaries, QUOTED, State};
+use crate::tuple::{Former, OutOfMemory};
+
+/// Bytes of a chunk: a quarter of a core's second-level cache, with its boundary list in another.
+const CHUNK: usize = 128 * 1024;
+
+/// The longest character of UTF-8, in bytes.
+const LONGEST_CHARACTER: usize = 4;
+
+/// What one thread needs for parsing, kept from ticket to ticket.
+pub(super) struct Parser<'s> {
+    shared: &'s Shared,
+    plan: &'s Plan,
+    boundaries: Boundaries,
+    former: Former,
+    scratches: Vec<ColumnScratch>,
+    values: Vec<Option<Datum<'static>>>,
+    accounted: usize,
+}
+
+/// Memory for one needed column's value on its way.
+#[derive(Default)]
+struct ColumnScratch {
+    unquoted: Vec<u8>,
+    recoded: Vec<u8>,
+    built: Scratch,
+}
+
+/// The bytes of a segment that are in memory, from the next record on.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'b> {
+    /// The bytes; the first is a record's.
+    pub(super) bytes: &'b [u8],
+    /// The first byte's offset in the input.
+    pub(super) base: u64,
+    /// Records that start here or behind are not this segment's.
+    pub(super) limit: u64,
+    /// Whether the input ends with these bytes.
+    pub(super) is_end: bool,
+}
+
+/// How far a chunk was parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// So many bytes, to the end of a record; not zero.
+    Bytes(usize),
+    /// Nothing: no record ends in the chunk.
+    NeedsMore,
+    /// So many bytes; the record behind them is an anomaly.
+    Anomaly(usize),
+}
+
+/// What is counted of a ticket: the line bytes of [`LineEnd::line_byte`] and of [`LineEnd::copy_byte`].
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) records: u64,
+    pub(super) lines: u64,
+    /// Bytes that COPY would count inside quotes, also those that end records.
+    pub(super) copy_bytes: u64,
+    pub(super) filtered: u64,
+    pub(super) declined: u64,
+}
+
+impl Tally {
+    /// Counts the line ends of some bytes.
+    fn count(&mut self, line_end: LineEnd, bytes: &[u8]) {
+        let count = |byte| memchr::memchr_iter(byte, bytes).count() as u64;
+        let lines = count(line_end.line_byte());
+        self.lines += lines;
+        self.copy_bytes +=
+            if line_end.line_byte() == line_end.copy_byte() { lines } else { count(line_end.copy_byte()) };
+    }
+
+    /// Counts the line ends of one record, which is known to hold none but its own.
+    #[inline]
+    fn count_one(&mut self) {
+        self.lines += 1;
+        self.copy_bytes += 1;
+    }
+
+    /// The mark of a record that starts at a byte, behind what was counted; `after` counts it too.
+    fn mark(&self, byte: u64, after: &Tally, length: usize) -> Mark {
+        Mark {
+            byte,
+            records: self.records as u32,
+            lines: self.lines as u32,
+            inner: self.inner() as u32,
+            own_inner: (after.copy_bytes - self.copy_bytes).saturating_sub(1) as u32,
+            length: length as u32,
+        }
+    }
+
+    /// Line ends inside quotes that COPY counts: where nothing is stray, all that end no record.
+    fn inner(&self) -> u64 {
+        self.copy_bytes.saturating_sub(self.records)
+    }
+
+    /// The ticket's summary.
+    pub(super) fn summary(&self, start: u64, end: u64, outcome: Outcome) -> Summary {
+        Summary {
+            outcome,
+            start,
+            end,
+            has_records: true,
+            records: self.records,
+            lines: self.lines,
+            inner: self.inner(),
+            filtered: self.filtered,
+            declined: self.declined,
+            ..Summary::default()
+        }
+    }
+}
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(shared: &'s Shared) -> Parser<'s> {
+        let plan = &shared.plan;
+        Parser {
+            shared,
+            plan,
+            boundaries: Boundaries::new(),
+            former: Former::new(plan.layout.clone()),
+            scratches: plan.needed.iter().map(|_| ColumnScratch::default()).collect(),
+            values: Vec::new(),
+            accounted: 0,
+        }
+    }
+
+    /// Parses the records of a chunk, or of its beginning if it is long.
+    ///
+    /// # Errors
+    /// [`Stop`]: told to, or out of memory.
+    pub(super) fn parse(&mut self, chunk: Chunk<'_>, tally: &mut Tally, out: &mut Output<'_>) -> Result<Parsed, Stop> {
+        let Chunk { bytes, base, limit, is_end } = chunk;
+        let mut length = CHUNK.min(bytes.len());
+        loop {
+            let part = Chunk { bytes: &bytes[..length], base, limit, is_end: is_end && length == bytes.len() };
+            let parsed = match self.plan.output {
+                job::Output::Count if self.plan.decides_nothing() => match self.count(part, tally) {
+                    Some(parsed) => parsed,
+                    None => self.parse_part(part, tally, out)?,
+                },
+                _ => self.parse_part(part, tally, out)?,
+            };
+            if parsed != Parsed::NeedsMore || length == bytes.len() {
+                self.account();
+                return Ok(parsed);
+            }
+            length = bytes.len().min(2 * length);
+        }
+    }
+
+    /// Counts the chunk's records if all of them are this segment's and plain.
+    fn count(&self, chunk: Chunk<'_>, tally: &mut Tally) -> Option<Parsed> {
+        let Chunk { bytes, base, limit, .. } = chunk;
+        let near_limit = base + bytes.len() as u64 > limit;
+        if near_limit || self.plan.has_end_marker && self.plan.fields == 1 || self.plan.default.is_some() {
+            return None;
+        }
+        let mut counter = Counter::new(self.plan.fields as u32);
+        let mut state = State::at_record(base);
+        self.plan.scanner.scan(&mut state, bytes, &mut counter);
+        let end = counter.end();
+        let plain = counter.is_plain() && state.stray().is_none() && self.first_invalid(bytes, end).is_none();
+        if !plain || end == 0 {
+            return None;
+        }
+        tally.records += counter.records();
+        tally.count(self.plan.line_end, &bytes[..end]);
+        Some(Parsed::Bytes(end))
+    }
+
+    /// Parses the records that end in these bytes.
+    fn parse_part(&mut self, chunk: Chunk<'_>, tally: &mut Tally, out: &mut Output<'_>) -> Result<Parsed, Stop> {
+        let Chunk { bytes, base, limit, is_end } = chunk;
+        let mut state = State::at_record(base);
+        self.plan.scanner.scan(&mut state, bytes, &mut self.boundaries);
+        if self.boundaries.is_exhausted() {
+            return Err(OutOfMemory.into());
+        }
+        let boundaries = std::mem::take(&mut self.boundaries);
+        let stray = state.stray().map(|position| (position - base) as usize);
+        let records = Records { boundaries: &boundaries, bytes, stray, limit: limit - base, is_end };
+        let parsed = self.parse_records(&records, base, tally, out);
+        self.boundaries = boundaries;
+        parsed
+    }
+
+    fn parse_records(
+        &mut self,
+        all: &Records<'_>,
+        base: u64,
+        tally: &mut Tally,
+        out: &mut Output<'_>,
+    ) -> Result<Parsed, Stop> {
+        let ends = all.boundaries.ends();
+        let is_cr = self.plan.line_end == LineEnd::Cr;
+        let span = all.span(is_cr);
+        let mut bad = self.first_invalid(all.bytes, span).unwrap_or(usize::MAX);
+        if is_cr && bad < usize::MAX {
+            bad = bad.saturating_sub(1); // COPY looks at the byte behind a carriage return before it takes the line
+        }
+        bad = bad.min(all.stray.unwrap_or(usize::MAX));
+        let end_bytes = self.plan.line_end.bytes().len();
+        let (mut start, mut first_field) = (0, 0);
+        let mut is_anomaly = false;
+        let is_simple = self.is_simple(all, span);
+        for &fields in all.boundaries.records() {
+            let end = (ends[fields as usize - 1] & !QUOTED) as usize + 1;
+            if start as u64 >= all.limit || end > span {
+                break;
+            }
+            let record = Record {
+                bytes: &all.bytes[..end],
+                start,
+                ends: &ends[first_field..fields as usize],
+                line_end: end_bytes,
+            };
+            if bad < end || self.plan.has_end_marker && record.content() == b"\\." {
+                is_anomaly = true;
+                break;
+            }
+            let mut after = *tally;
+            if is_simple {
+                after.count_one();
+            } else {
+                after.count(self.plan.line_end, &all.bytes[start..end]);
+            }
+            if !self.is_plain(&record, tally, out)? {
+                self.ship(&record, base, tally, &after, out)?;
+            }
+            (tally.lines, tally.copy_bytes) = (after.lines, after.copy_bytes);
+            tally.records += 1;
+            (start, first_field) = (end, fields as usize);
+        }
+        Ok(match start {
+            _ if is_anomaly => Parsed::Anomaly(start),
+            0 if all.stray.is_some() && all.boundaries.records().is_empty() => Parsed::Anomaly(0),
+            0 => Parsed::NeedsMore,
+            _ => Parsed::Bytes(start),
+        })
+    }
+
+    /// Whether every line end of these whole records ends one.
+    fn is_simple(&self, all: &Records<'_>, span: usize) -> bool {
+        let bytes = &all.bytes[..span];
+        let records = all.boundaries.records().len();
+        let count = |byte| memchr::memchr_iter(byte, bytes).count();
+        let line_end = self.plan.line_end;
+        all.stray.is_none()
+            && count(line_end.line_byte()) == records
+            && (line_end.line_byte() == line_end.copy_byte() || count(line_end.copy_byte()) == records)
+    }
+
+    /// Converts a record and writes it out, if it is plain and nothing more than a row is wanted of it.
+    #[inline]
+    fn is_plain(&mut self, record: &Record<'_>, tally: &mut Tally, out: &mut Output<'_>) -> Result<bool, Stop> {
+        if record.ends.len() != self.plan.fields || self.plan.default.as_ref().is_some_and(|text| record.has(text)) {
+            return Ok(false);
+        }
+        match self.plan.output {
+            job::Output::Count if self.plan.decides_nothing() => Ok(true),
+            job::Output::MixedRows | job::Output::PlacedRows => Ok(false),
+            job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
+        }
+    }
+
+    /// Writes out a record that is not plain, or a row that comes with its place.
+    fn ship(
+        &mut self,
+        record: &Record<'_>,
+        base: u64,
+        tally: &mut Tally,
+        after: &Tally,
+        out: &mut Output<'_>,
+    ) -> Result<(), Stop> {
+        let length = self.plan.recoded_length(record.content());
+        let mark = tally.mark(base + record.start as u64, after, length);
+        let may_convert = matches!(self.plan.output, job::Output::MixedRows | job::Output::PlacedRows)
+            && record.ends.len() == self.plan.fields
+            && !self.plan.default.as_ref().is_some_and(|text| record.has(text));
+        if may_convert && self.convert(record, Some(mark), tally, out)? {
+            return Ok(());
+        }
+        tally.declined += 1;
+        out.push(EntryKind::Record, Some(mark), &record.bytes[record.start..])
+    }
+
+    /// Converts a record's needed fields and writes out the row; false if a value was declined.
+    #[inline]
+    fn convert(
+        &mut self,
+        record: &Record<'_>,
+        mark: Option<Mark>,
+        tally: &mut Tally,
+        out: &mut Output<'_>,
+    ) -> Result<bool, Stop> {
+        let mut values = reuse(std::mem::take(&mut self.values));
+        values.resize(self.plan.layout.attributes.len(), None);
+        for (attribute, constant) in &self.plan.layout.constants {
+            values[*attribute] = Some(match constant {
+                job::Constant::Word(word) => Datum::Word(*word),
+                job::Constant::Bytes(bytes) => Datum::Bytes(bytes),
+            });
+        }
+        let mut is_plain = true;
+        for (needed, scratch) in self.plan.needed.iter().zip(&mut self.scratches) {
+            let (raw, is_quoted) = record.field(needed.field);
+            match self.plan.value(needed, raw, is_quoted, scratch)? {
+                Value::Null => {}
+                Value::Of(datum) => values[needed.attribute] = Some(datum),
+                Value::Declined => {
+                    is_plain = false;
+                    break;
+                }
+            }
+        }
+        if is_plain && !self.plan.filter.as_ref().is_none_or(|filter| filter.passes(&values)) {
+            tally.filtered += 1;
+        } else if is_plain && self.plan.output != job::Output::Count {
+            let tuple = self.former.form(&values)?;
+            let kind = match self.plan.output {
+                job::Output::MixedRows => EntryKind::MixedRow,
+                job::Output::PlacedRows => EntryKind::PlacedRow,
+                job::Output::Rows | job::Output::Count => EntryKind::Row,
+            };
+            out.push(kind, mark, tuple)?;
+        }
+        self.values = reuse(values);
+        Ok(is_plain)
+    }
+
+    /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also of the character
+    /// that follows.
+    fn first_invalid(&self, bytes: &[u8], end: usize) -> Option<usize> {
+        let look_ahead = if self.plan.line_end == LineEnd::Cr { LONGEST_CHARACTER } else { 0 };
+        let bytes = &bytes[..bytes.len().min(end + look_ahead)];
+        let nul = memchr::memchr(0, bytes);
+        let invalid = match &self.plan.encoding {
+            Encoding::Utf8 => match simdutf8::basic::from_utf8(bytes) {
+                Ok(_) => None,
+                Err(_) => first_invalid_utf8(bytes, end),
+            },
+            Encoding::Table(table) if self.plan.has_invalid_bytes && !bytes.is_ascii() => {
+                bytes.iter().position(|&byte| table[usize::from(byte)].is_empty())
+            }
+            Encoding::Table(_) | Encoding::AnyByte => None,
+        };
+        nul.into_iter().chain(invalid).min()
+    }
+
+    fn account(&mut self) {
+        let column = |scratch: &ColumnScratch| {
+            scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.bytes.capacity()
+        };
+        let columns: usize = self.scratches.iter().map(column).sum();
+        let now = self.boundaries.memory() + self.former.memory() + columns;
+        self.shared.account(self.accounted, now);
+        self.accounted = now;
+    }
+}
+
+/// Where UTF-8 stops being valid; a character that is only cut off at the end, behind `end`, is none of our business.
+#[cold]
+fn first_invalid_utf8(bytes: &[u8], end: usize) -> Option<usize> {
+    match simdutf8::compat::from_utf8(bytes) {
+        Ok(_) => None,
+        Err(error) if error.error_len().is_none() && error.valid_up_to() >= end => None,
+        Err(error) => Some(error.valid_up_to()),
+    }
+}
+
+/// A list of values of one lifetime as an empty one of another, with the same memory.
+fn reuse<'a>(mut values: Vec<Option<Datum<'_>>>) -> Vec<Option<Datum<'a>>> {
+    values.clear();
+    values.into_iter().map(|_| None).collect()
+}
+
+/// The records of a chunk.
+struct Records<'c> {
+    boundaries: &'c Boundaries,
+    bytes: &'c [u8],
+    /// The offset of the first stray line end.
+    stray: Option<usize>,
+    /// The offset from which on records are not this segment's.
+    limit: u64,
+    is_end: bool,
+}
+
+impl Records<'_> {
+    /// The bytes of whole records that may be taken now. In a file of CR the character behind the last must be there
+    /// too, unless the input ends.
+    fn span(&self, is_cr: bool) -> usize {
+        let ends = self.boundaries.ends();
+        let records = self.boundaries.records();
+        let end = |fields: &u32| (ends[*fields as usize - 1] & !QUOTED) as usize + 1;
+        let may_take = |end: &usize| !is_cr || self.is_end || end + LONGEST_CHARACTER <= self.bytes.len();
+        records.iter().rev().map(end).find(may_take).unwrap_or(0)
+    }
+}
+
+/// One record of a chunk.
+struct Record<'c> {
+    /// The chunk up to the record's end, its line end included.
+    bytes: &'c [u8],
+    start: usize,
+    ends: &'c [u32],
+    /// Bytes of the line end.
+    line_end: usize,
+}
+
+impl<'c> Record<'c> {
+    /// The record without its line end.
+    fn content(&self) -> &'c [u8] {
+        &self.bytes[self.start..self.bytes.len() - self.line_end]
+    }
+
+    /// A field as it stands in the file, and whether it holds a quote.
+    #[inline]
+    fn field(&self, index: usize) -> (&'c [u8], bool) {
+        let start = if index == 0 { self.start } else { (self.ends[index - 1] & !QUOTED) as usize + 1 };
+        let end = self.ends[index];
+        let is_last = index + 1 == self.ends.len();
+        let content_end = (end & !QUOTED) as usize + 1 - if is_last { self.line_end } else { 1 };
+        (&self.bytes[start..content_end], end & QUOTED != 0)
+    }
+
+    /// Whether some field is exactly this text, unquoted.
+    fn has(&self, text: &[u8]) -> bool {
+        (0..self.ends.len()).map(|index| self.field(index)).any(|(raw, is_quoted)| !is_quoted && raw == text)
+    }
+}
+
+/// What became of a field.
+enum Value<'a> {
+    Null,
+    Of(Datum<'a>),
+    Declined,
+}
+
+impl Plan {
+    /// How long a text is in the server's encoding.
+    fn recoded_length(&self, text: &[u8]) -> usize {
+        match &self.encoding {
+            Encoding::Table(table) if !text.is_ascii() => {
+                let length = |byte: u8| if byte.is_ascii() { 1 } else { table[usize::from(byte)].len() };
+                text.iter().copied().map(length).sum()
+            }
+            _ => text.len(),
+        }
+    }
+
+    /// Converts one field.
+    #[inline]
+    fn value<'a>(
+        &'a self,
+        needed: &Needed,
+        raw: &'a [u8],
+        is_quoted: bool,
+        scratch: &'a mut ColumnScratch,
+    ) -> Result<Value<'a>, OutOfMemory> {
+        let ColumnScratch { unquoted, recoded, built } = scratch;
+        let content = if is_quoted { unquote(raw, self.quote, self.escape, unquoted)? } else { raw };
+        let is_null = if is_quoted {
+            needed.force_null && content == self.null
+        } else {
+            // COPY asks for FORCE_NOT_NULL first; only what is NULL after that can be made NULL by FORCE_NULL.
+            content == self.null && !needed.force_not_null
+        };
+        if is_null {
+            return Ok(Value::Null);
+        }
+        let content = match &self.encoding {
+            Encoding::Table(table) if !content.is_ascii() => recode(table, content, recoded)?,
+            _ => content,
+        };
+        let Some(converter) = &needed.converter else {
+            return Ok(Value::Of(Datum::Bytes(content)));
+        };
+        Ok(converter.convert(content, &self.settings, built).map_or(Value::Declined, Value::Of))
+    }
+}
+
+/// Text in the server's encoding.
+fn recode<'a>(table: &[Vec<u8>], text: &[u8], out: &'a mut Vec<u8>) -> Result<&'a [u8], OutOfMemory> {
+    out.clear();
+    out.try_reserve(LONGEST_CHARACTER * text.len()).map_err(|_| OutOfMemory)?;
+    for &byte in text {
+        if byte.is_ascii() {
+            out.push(byte);
+        } else {
+            out.extend_from_slice(&table[usize::from(byte)]);
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,106 @@
+//! A file that COPY holds open, read at offsets of our own, so that COPY's place in it is not moved.
+
+#![expect(unsafe_code, reason = "borrows a descriptor that PostgreSQL owns and closes")]
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::fs::FileExt;
+
+use fastcsv_engine::pipeline::ReadAt;
+
+use crate::referee::Feed;
+
+/// A file behind a descriptor that somebody else owns and closes.
+pub(crate) struct Borrowed(ManuallyDrop<File>);
+
+impl Borrowed {
+    /// # Safety
+    /// The descriptor must be open for as long as this is used.
+    pub(crate) unsafe fn new(descriptor: RawFd) -> Self {
+        // SAFETY: the caller's promise; it is never closed here.
+        Self(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
+    }
+
+    /// Its descriptor.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// Its size now, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.0.metadata().map_or(0, |found| found.len())
+    }
+}
+
+impl ReadAt for Borrowed {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(&*self.0, buffer, offset)
+    }
+}
+
+/// One record's own bytes, for the referee.
+pub(crate) struct RecordFeed {
+    bytes: *const [u8],
+    descriptor: RawFd,
+}
+
+impl RecordFeed {
+    /// A feed without bytes; the whole file can be read again by the descriptor.
+    pub(crate) fn new(descriptor: RawFd) -> Self {
+        Self { bytes: std::ptr::slice_from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), 0), descriptor }
+    }
+
+    /// The bytes to feed next, which must stay where they are until the referee has read the record.
+    pub(crate) fn set(&mut self, bytes: *const [u8]) {
+        self.bytes = bytes;
+    }
+}
+
+impl Feed for RecordFeed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: `set` was promised that they are still there.
+        let bytes = unsafe { &*self.bytes };
+        let (now, later) = bytes.split_at(bytes.len().min(buffer.len()));
+        buffer[..now.len()].copy_from_slice(now);
+        self.bytes = later;
+        Ok(now.len())
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.descriptor)
+    }
+}
+
+/// A file from an offset on, for the referee.
+pub(crate) struct RangeFeed {
+    file: Borrowed,
+    offset: u64,
+}
+
+impl RangeFeed {
+    /// # Safety
+    /// As for [`Borrowed::new`].
+    pub(crate) unsafe fn new(descriptor: RawFd) -> Self {
+        // SAFETY: the caller's promise.
+        Self { file: unsafe { Borrowed::new(descriptor) }, offset: 0 }
+    }
+
+    /// Goes on at another offset.
+    pub(crate) fn set(&mut self, offset: u64) {
+        self.offset = offset;
+    }
+}
+
+impl Feed for RangeFeed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.file.descriptor())
+    }
+}

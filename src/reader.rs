@@ -1,0 +1,329 @@
+//! The rows of a file, in file order: PostgreSQL's own parser reads the first, and a worker the rest if it is worth one.
+//!
+//! Foreign scans, counts and loads all read through a [`Reader`]. It decides behind the first row who reads on:
+//!
+//! * the **referee**, PostgreSQL's COPY parser in this process ([`crate::referee`]): what is small, what only COPY knows how
+//!   to read, and where no worker can be had;
+//! * a **worker** with its threads ([`parallel`], [`job`]), else.
+//!
+//! By then COPY has checked everything it checks before it reads, has opened the file, and has read the header, all with its own
+//! errors; and a query that wants one row has not started a process for it.
+
+#![expect(unsafe_code, reason = "lives in PostgreSQL's memory and fills its slots")]
+
+mod job;
+mod mixed;
+mod parallel;
+
+use std::time::Instant;
+
+use fastcsv_engine::filter::Filter;
+use fastcsv_engine::job::Constant;
+use fastcsv_engine::locate::Checkpoint;
+use pgrx::prelude::*;
+use pgrx::{PgMemoryContexts, pg_sys};
+
+use crate::last_run::{self, Run};
+use crate::options::report;
+use crate::referee::{Opening, Referee};
+use job::Serial;
+use parallel::{Parallel, Start};
+
+/// A read in progress, in the memory of its query. It owns nothing with a destructor but through `parallel`, whose
+/// destructor runs when that memory goes; PostgreSQL closes the file at abort, and [`Reader::end`] does so otherwise.
+pub(crate) struct Reader {
+    relation: pg_sys::Relation,
+    referee: *mut Referee,
+    /// Where DEFAULT values are computed.
+    executor: *mut pg_sys::EState,
+    expressions: *mut pg_sys::ExprContext,
+    /// The memory that lives as long as the query.
+    memory: pg_sys::MemoryContext,
+    wanted: Wanted,
+    /// Rows delivered, or counted.
+    rows: u64,
+    started: Option<Instant>,
+    path: Path,
+}
+
+/// What is wanted of the rows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wanted {
+    /// Whether only the number of rows matters.
+    pub(crate) count_only: bool,
+    /// Whether a row is taken apart into the slot's values: for slots that do not hold heap tuples, and queries that ask
+    /// for system columns.
+    pub(crate) takes_apart: bool,
+    /// Whether the place of each row is wanted too.
+    pub(crate) places: bool,
+}
+
+/// Who reads.
+enum Path {
+    /// The referee, until it is known whether the rest is worth a worker.
+    Undecided,
+    /// The referee, for this reason.
+    Serial(Serial),
+    /// A worker. It is let go with the query's memory at the latest.
+    Parallel(*mut Option<Parallel>),
+}
+
+/// What [`Reader::next`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A row, in the slot.
+    Row,
+    /// So many rows at once, of which only the number is told.
+    Rows(u64),
+    /// The end.
+    End,
+}
+
+/// What [`Reader::next_item`] found.
+#[derive(Clone, Copy)]
+pub(crate) enum Item {
+    /// A finished tuple of the relation's row type.
+    Tuple {
+        data: pg_sys::HeapTupleHeader,
+        length: u32,
+        place: RowPlace,
+        /// Whether it stays where it is until [`Reader::give_back`]; otherwise until the next call.
+        is_lasting: bool,
+    },
+    /// A row, in the slot; its values live until the next call. The referee knows the place of those that come without.
+    InSlot { place: Option<RowPlace> },
+    /// No more can be read before [`Reader::give_back`].
+    Full,
+    /// The end.
+    End,
+}
+
+/// The place of a row, as COPY's messages tell it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowPlace {
+    /// Where its record starts.
+    pub(crate) start: Checkpoint,
+    /// COPY's counter once it has read the record.
+    pub(crate) number: u64,
+    /// Bytes of the record in the server's encoding, without its line end.
+    pub(crate) length: u32,
+}
+
+impl Reader {
+    /// Opens the source. The current memory context must be the query's.
+    ///
+    /// # Errors
+    /// Raises COPY's errors of options and of opening.
+    ///
+    /// # Safety
+    /// As for [`Referee::open`].
+    pub(crate) unsafe fn open(opening: &Opening, wanted: Wanted) -> *mut Reader {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
+            let executor = pg_sys::CreateExecutorState();
+            let expressions = pg_sys::MakePerTupleExprContext(executor);
+            let referee = Referee::open(opening);
+            let memory = pg_sys::CurrentMemoryContext;
+            let (relation, path) = (opening.relation, Path::Undecided);
+            reader.write(Reader {
+                relation,
+                referee,
+                executor,
+                expressions,
+                memory,
+                wanted,
+                rows: 0,
+                started: None,
+                path,
+            });
+            reader
+        }
+    }
+
+    /// Is the next call of [`Reader::next`] the one that may start a worker? It then needs the filter.
+    pub(crate) fn is_undecided(&self) -> bool {
+        matches!(self.path, Path::Undecided) && self.rows > 0
+    }
+
+    /// Decides who reads on behind the first row; the threads are handed the filter, and the values of attributes that are
+    /// the same in every row and not in the file.
+    ///
+    /// # Safety
+    /// `this` must be alive and undecided.
+    pub(crate) unsafe fn decide(this: *mut Self, filter: Option<Filter>, constants: Vec<(usize, Constant)>) {
+        // SAFETY: the caller's promise. The parallel part is dropped with the query's memory.
+        unsafe {
+            let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
+            let wanted = (*this).wanted;
+            let (relation, referee, rows_read) = ((*this).relation, (*this).referee, (*this).rows);
+            let start = Start { referee, relation, wanted, rows_read, filter, constants };
+            (*this).path = match Parallel::start(&start) {
+                Ok(parallel) => {
+                    let mut memory = PgMemoryContexts::For((*this).memory);
+                    Path::Parallel(memory.leak_and_drop_on_delete(Some(parallel)))
+                }
+                Err(reason) => {
+                    tell_serial(reason);
+                    Path::Serial(reason)
+                }
+            };
+            pg_sys::MemoryContextSwitchTo(caller);
+        }
+    }
+
+    /// Puts the next row into the slot, and empties it at the end. Rows come as numbers only where that is all that is wanted.
+    ///
+    /// # Errors
+    /// Raises the error COPY raises for this row.
+    ///
+    /// # Safety
+    /// `this` must be alive, the slot be for the relation's rows, and nothing with a destructor be alive on the caller's frames.
+    /// The row lives until the next call.
+    pub(crate) unsafe fn next(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Found {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let expressions = (*this).expressions;
+            let found = match (*this).path {
+                Path::Parallel(parallel) => {
+                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
+                    Parallel::next(parallel, slot, expressions)
+                }
+                Path::Undecided | Path::Serial(_) => Self::next_serial(this, slot, expressions),
+            };
+            (*this).rows += match found {
+                Found::Row => 1,
+                Found::Rows(rows) => rows,
+                Found::End => 0,
+            };
+            found
+        }
+    }
+
+    /// As [`Reader::next`], but a tuple is not put into the slot: who collects rows has slots of their own.
+    ///
+    /// # Errors
+    /// As for `next`.
+    ///
+    /// # Safety
+    /// As for `next`. Tuples that are lasting stay where they are until [`Reader::give_back`].
+    pub(crate) unsafe fn next_item(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Item {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let expressions = (*this).expressions;
+            let item = match (*this).path {
+                Path::Parallel(parallel) => {
+                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
+                    Parallel::next_item(parallel, slot, expressions)
+                }
+                Path::Undecided | Path::Serial(_) => match Self::next_serial(this, slot, expressions) {
+                    Found::Row | Found::Rows(_) => Item::InSlot { place: None },
+                    Found::End => Item::End,
+                },
+            };
+            (*this).rows += u64::from(matches!(item, Item::InSlot { .. } | Item::Tuple { .. }));
+            item
+        }
+    }
+
+    /// The rows collected so far are not needed any more.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    pub(crate) unsafe fn give_back(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Path::Parallel(parallel) = (*this).path
+                && let Some(parallel) = &mut *parallel
+            {
+                parallel.give_back();
+            }
+        }
+    }
+
+    /// The referee, which knows the place of rows that come without one.
+    pub(crate) fn referee(&self) -> *mut Referee {
+        self.referee
+    }
+
+    /// Rows that the threads have left out.
+    pub(crate) fn filtered(&self) -> u64 {
+        match self.path {
+            // SAFETY: the parallel part lives as long as the reader.
+            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
+            Path::Undecided | Path::Serial(_) => 0,
+        }
+    }
+
+    /// What COPY's counter says at the end of the input, if the referee has not come there itself.
+    pub(crate) fn end_number(&self) -> Option<u64> {
+        match self.path {
+            // SAFETY: as above.
+            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_number),
+            Path::Undecided | Path::Serial(_) => None,
+        }
+    }
+
+    /// Reads the next row with the referee.
+    ///
+    /// # Safety
+    /// As for `next`. What a row's values are made of lives until the next row: in the expressions' per-tuple memory.
+    unsafe fn next_serial(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Found {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).started.get_or_insert_with(Instant::now);
+            loop {
+                match Referee::fill((*this).referee, expressions, slot) {
+                    Some(true) => return Found::Row,
+                    Some(false) => return Found::End,
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// What the read has done so far; `None` if it has not begun.
+    pub(crate) fn run(&self, operation: &'static str) -> Option<Run> {
+        let run = Run { operation, rows: self.rows, time: self.started?.elapsed(), path: "serial", ..Run::default() };
+        Some(match self.path {
+            Path::Undecided => run,
+            Path::Serial(reason) => Run { reason: Some(reason), ..run },
+            // SAFETY: the parallel part lives as long as the reader.
+            Path::Parallel(parallel) => match unsafe { &*parallel } {
+                Some(parallel) => parallel.add_to(run),
+                None => run,
+            },
+        })
+    }
+
+    /// Ends the read: tells `fastcsv_last_run()`, stops the worker and closes the file.
+    ///
+    /// # Errors
+    /// Raises COPY's error when a program failed.
+    ///
+    /// # Safety
+    /// `this` must be alive and is not used again; no slot may hold a row of it.
+    pub(crate) unsafe fn end(this: *mut Self, operation: &'static str) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(run) = (*this).run(operation) {
+                last_run::note(run);
+            }
+            if let Path::Parallel(parallel) = (*this).path {
+                (*parallel).take();
+            }
+            Referee::end((*this).referee, operation == "load");
+            pg_sys::FreeExecutorState((*this).executor);
+        }
+    }
+}
+
+/// Tells whoever wants to know why a file is read serially.
+fn tell_serial(reason: Serial) {
+    let message = format!("fastcsv reads serially: {reason}");
+    report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
+}

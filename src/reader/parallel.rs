@@ -1,0 +1,667 @@
+//! The backend's part of a parallel scan: blocks in ticket order into slots, and the reread rule.
+//!
+//! The scan keeps the place it has come to ([`Checkpoint`]): each finished ticket adds its counts. So when something
+//! has to be read by COPY's own parser, its line number, and the place in the file, are known exactly:
+//!
+//! * a record that travels as it is (a declined value, a wrong number of fields) is read by the referee from its own bytes;
+//! * behind an anomaly the referee reads the file itself, from that record up to the end of the ticket's range. A
+//!   [`Walker`] goes along and tells where each record starts. If the referee met no error, the scan goes on with the next ticket.
+//!
+//! **Nothing here has a destructor on its frames**: the referee's errors jump over them.
+
+#![expect(unsafe_code, reason = "hands tuples in shared memory to the executor")]
+
+use std::ffi::CStr;
+use std::io;
+use std::ptr::NonNull;
+
+use fastcsv_engine::dialect::Dialect;
+use fastcsv_engine::entry::{self, EntryKind, Mark};
+use fastcsv_engine::filter::Filter;
+use fastcsv_engine::job::{Attribute, Constant, Input, Job, Output};
+use fastcsv_engine::locate::Checkpoint;
+use fastcsv_engine::ring::{Next, Outcome, Summary};
+use fastcsv_engine::scan::Level;
+use fastcsv_engine::tuple::{self, Found as Value};
+use fastcsv_engine::walk::Walker;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::job::{self, Serial, Wanted};
+use super::mixed::Mixed;
+use super::{Found, Item, RowPlace};
+use crate::file::{Borrowed, RangeFeed, RecordFeed};
+use crate::last_run::Run;
+use crate::options::{raise, report};
+use crate::pg_raw;
+use crate::referee::{Feed, Referee, shim};
+use crate::worker::Worker;
+
+/// What a scan has done, for EXPLAIN ANALYZE and `fastcsv_last_run()`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) ranges: u64,
+    pub(crate) wrong_guesses: u64,
+    pub(crate) rereads: u64,
+    pub(crate) declined: u64,
+    pub(crate) filtered: u64,
+}
+
+/// A parallel scan in progress.
+pub(crate) struct Parallel {
+    worker: Worker,
+    referee: *mut Referee,
+    file: Borrowed,
+    dialect: Dialect,
+    range_size: u64,
+    start: u64,
+    size: u64,
+    /// Where the awaited ticket's segment begins, as far as records go.
+    base: Checkpoint,
+    /// The next entry of the current block.
+    offset: usize,
+    tuple: pg_sys::HeapTupleData,
+    /// A payload that came in parts.
+    joined: Vec<u64>,
+    joined_length: usize,
+    joined_mark: Option<Mark>,
+    /// Whether the current payload is such a one.
+    is_joined: bool,
+    /// Whether rows come as a count, and whether the threads leave some of them out.
+    count_only: bool,
+    has_filter: bool,
+    /// Rows that are counted and still to be told of.
+    pending: u64,
+    /// Rows of the awaited ticket that were told of, or are pending.
+    delivered: u64,
+    /// A record that comes behind the pending rows.
+    held: Option<(Mark, u32)>,
+    reread: Option<Reread>,
+    feed: RecordFeed,
+    range_feed: RangeFeed,
+    mixed: Option<Mixed>,
+    form: Form,
+    /// The attributes that are set, for [`Form::Few`].
+    few: Vec<(usize, Attribute)>,
+    /// Whether the slot says of all other attributes that they are NULL.
+    others_are_null: bool,
+    is_done: bool,
+    /// Whether the end is one that COPY saw in the data.
+    ended_early: bool,
+    totals: Totals,
+}
+
+/// The second look at what is left of a segment behind an anomaly.
+struct Reread {
+    walker: Walker,
+    /// Records that start here are the next ticket's.
+    until: u64,
+}
+
+/// The file as a whole.
+struct Whole {
+    file: Borrowed,
+    dialect: Dialect,
+    size: u64,
+}
+
+/// What starting a parallel scan needs.
+pub(crate) struct Start {
+    pub(crate) referee: *mut Referee,
+    pub(crate) relation: pg_sys::Relation,
+    pub(crate) wanted: super::Wanted,
+    pub(crate) constants: Vec<(usize, Constant)>,
+    /// Rows that the referee has read already; not zero.
+    pub(crate) rows_read: u64,
+    /// What the plan pushes to the threads.
+    pub(crate) filter: Option<Filter>,
+}
+
+impl Parallel {
+    /// Starts a worker on the records that the referee has not read yet.
+    ///
+    /// # Errors
+    /// The reason why the scan stays serial.
+    ///
+    /// # Safety
+    /// The referee must be over the relation and have read so many records.
+    pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (view, options) = Referee::views(start.referee);
+            if view.descriptor < 0 {
+                return Err("the input is not a regular file");
+            }
+            if pg_sys::IsInParallelMode() {
+                return Err("the query runs in parallel already");
+            }
+            let file = Borrowed::new(view.descriptor);
+            let size = file.size();
+            if size < crate::settings::min_parallel_size() {
+                return Err("the file is smaller than fastcsv.min_parallel_size");
+            }
+            let Some(dialect) = crate::position::dialect(&view) else {
+                return Err("the file's structure cannot be seen in its bytes");
+            };
+            let Some(base) = find_start(&file, &dialect, size, start.rows_read + u64::from(view.has_header)) else {
+                return Err("the file ends with its first record");
+            };
+            let line_end = base.line_end.expect("a record ended before this one");
+            let wanted = Wanted {
+                descriptor: (*start.relation).rd_att,
+                count_only: start.wanted.count_only,
+                places: start.wanted.places,
+                constants: start.constants.clone(),
+                filter: start.filter.clone(),
+                start: base.byte,
+                size,
+                line_end,
+            };
+            let (job, geometry) = job::plan(&view, &options, &wanted)?;
+            let mut worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;
+            if start.wanted.places {
+                worker.consumer.keep();
+            }
+            let mixed = (job.output == Output::MixedRows).then(|| Mixed::new(wanted.descriptor, &job));
+            let dialect = dialect.with_line_end(line_end);
+            Ok(Self::new(start, worker, Whole { file, dialect, size }, &job, base, mixed))
+        }
+    }
+
+    fn new(start: &Start, worker: Worker, whole: Whole, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
+        let Whole { file, dialect, size } = whole;
+        let range_size = match job.input {
+            Input::File { range_size, .. } => range_size,
+            Input::Stream { .. } => size,
+        };
+        // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first row.
+        let tuple = unsafe {
+            let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
+            tuple.t_tableOid = (*start.relation).rd_id;
+            tuple.t_self.ip_blkid.bi_hi = u16::MAX;
+            tuple.t_self.ip_blkid.bi_lo = u16::MAX;
+            tuple
+        };
+        let few = set_attributes(job);
+        let form = match start.wanted.takes_apart {
+            true => Form::Apart,
+            false if 2 * few.len() <= job.layout.attributes.len() => Form::Few,
+            false => Form::Whole,
+        };
+        let descriptor = file.descriptor();
+        Parallel {
+            worker,
+            referee: start.referee,
+            dialect,
+            range_size,
+            start: base.byte,
+            size,
+            base,
+            offset: 0,
+            tuple,
+            joined: Vec::new(),
+            joined_length: 0,
+            joined_mark: None,
+            is_joined: false,
+            count_only: start.wanted.count_only,
+            has_filter: start.filter.is_some(),
+            pending: 0,
+            delivered: 0,
+            held: None,
+            reread: None,
+            feed: RecordFeed::new(descriptor),
+            // SAFETY: COPY keeps the file open for as long as the referee lives.
+            range_feed: unsafe { RangeFeed::new(descriptor) },
+            file,
+            mixed,
+            form,
+            few,
+            others_are_null: false,
+            is_done: false,
+            ended_early: false,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Adds what this has done to a run.
+    pub(crate) fn add_to(&self, run: Run) -> Run {
+        let (threads, peak_memory) = self.worker.usage();
+        let Totals { ranges, wrong_guesses, rereads, declined, filtered } = self.totals;
+        let bytes = Some(self.base.byte);
+        Run { path: "parallel", threads, ranges, wrong_guesses, rereads, declined, filtered, bytes, peak_memory, ..run }
+    }
+
+    /// Puts the next row into the slot, which is empty. Rows come as numbers only where that is all that is wanted.
+    ///
+    /// # Errors
+    /// Raises the error COPY raises for this row, or one of reading.
+    ///
+    /// # Safety
+    /// `this` must be alive, the slot be the scan's, and nothing with a destructor be alive on the caller's frames.
+    pub(crate) unsafe fn next(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Found {
+        // SAFETY: the caller's promise.
+        unsafe {
+            loop {
+                if (*this).pending > 0 {
+                    pg_raw::clear_slot(slot);
+                    return Found::Rows(std::mem::take(&mut (*this).pending));
+                }
+                match Self::next_item(this, slot, expressions) {
+                    Item::Tuple { length, .. } => {
+                        Self::store(this, slot, length);
+                        return Found::Row;
+                    }
+                    Item::InSlot { .. } => return Found::Row,
+                    Item::Full => unreachable!("blocks are kept for loads only"),
+                    Item::End if (*this).pending == 0 => {
+                        pg_raw::clear_slot(slot);
+                        return Found::End;
+                    }
+                    Item::End => {}
+                }
+            }
+        }
+    }
+    /// As [`super::Reader::next_item`]. Behind the end, or before a held record, rows that are only counted may be pending.
+    ///
+    /// # Errors
+    /// As for `next`.
+    ///
+    /// # Safety
+    /// As for `next`.
+    pub(crate) unsafe fn next_item(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Item {
+        // SAFETY: the caller's promise.
+        unsafe {
+            loop {
+                if (*this).pending > 0 {
+                    return Item::End;
+                }
+                if let Some((mark, length)) = (*this).held.take() {
+                    if Self::record_row(this, mark, length, slot, expressions) {
+                        return Item::InSlot { place: None };
+                    }
+                    continue;
+                }
+                if (*this).reread.is_some() {
+                    match Self::reread_row(this, slot, expressions) {
+                        Some(true) => return Item::InSlot { place: None },
+                        Some(false) => return Item::End,
+                        None => continue,
+                    }
+                }
+                if (*this).is_done {
+                    return Item::End;
+                }
+                match Self::next_payload(this) {
+                    Some((EntryKind::Row | EntryKind::PlacedRow, mark, length)) => {
+                        let (data, is_lasting) = ((*this).tuple.t_data, !(*this).is_joined);
+                        return Item::Tuple { data, length, place: (*this).row_place(mark), is_lasting };
+                    }
+                    Some((EntryKind::MixedRow, mark, length)) => {
+                        (*this).tuple.t_len = length;
+                        let place = (*this).row_place(mark);
+                        let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
+                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place.start, slot);
+                        return Item::InSlot { place: Some(place) };
+                    }
+                    Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
+                    None if (*this).worker.consumer.may_advance() => Self::advance(this),
+                    None => return Item::Full,
+                }
+            }
+        }
+    }
+
+    /// The place of a row of the awaited ticket.
+    #[inline]
+    fn row_place(&self, mark: Mark) -> RowPlace {
+        let start = self.place(mark);
+        RowPlace { start, number: start.number + u64::from(mark.own_inner), length: mark.length }
+    }
+
+    /// Rows that the threads have left out.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.totals.filtered
+    }
+
+    /// What COPY's counter says at the end of the input, once that was reached without the referee.
+    pub(crate) fn end_number(&self) -> Option<u64> {
+        (self.is_done && !self.ended_early).then_some(self.base.number)
+    }
+
+    /// Blocks that are kept are not needed any more.
+    pub(crate) fn give_back(&mut self) {
+        self.worker.consumer.give_back();
+        self.worker.gave_back();
+    }
+
+    /// The next entry, its payload at `tuple.t_data` and of the given length; `None` at the end of the block.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    #[inline]
+    unsafe fn next_payload(this: *mut Self) -> Option<(EntryKind, Mark, u32)> {
+        // SAFETY: the caller's promise. The block is not given back before `advance`.
+        unsafe {
+            loop {
+                let this = &mut *this;
+                let (part, next) = entry::read(this.worker.consumer.block(), this.offset)?;
+                this.offset = next;
+                if part.more || this.joined_length > 0 {
+                    let (kind, mark) = (part.kind, part.mark);
+                    let (payload, more): (*const [u8], bool) = (part.payload, part.more);
+                    this.join(&*payload, mark);
+                    if more {
+                        continue;
+                    }
+                    let length = std::mem::take(&mut this.joined_length) as u32;
+                    this.tuple.t_data = this.joined.as_mut_ptr().cast();
+                    this.is_joined = true;
+                    return Some((kind, this.joined_mark.take().unwrap_or_default(), length));
+                }
+                this.tuple.t_data = part.payload.as_ptr().cast_mut().cast();
+                this.is_joined = false;
+                return Some((part.kind, part.mark.unwrap_or_default(), part.payload.len() as u32));
+            }
+        }
+    }
+
+    /// Adds a part of a payload to those before it.
+    fn join(&mut self, part: &[u8], mark: Option<Mark>) {
+        if self.joined_length == 0 {
+            self.joined_mark = mark;
+        }
+        let length = self.joined_length + part.len();
+        let words = length.div_ceil(size_of::<u64>());
+        if words > self.joined.len() {
+            let more = words - self.joined.len();
+            if self.joined.try_reserve(more).is_err() {
+                raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory"));
+            }
+            self.joined.resize(words, 0);
+        }
+        // SAFETY: the words hold at least `length` bytes, and the parts do not overlap.
+        unsafe {
+            let end = self.joined.as_mut_ptr().cast::<u8>().add(self.joined_length);
+            end.copy_from_nonoverlapping(part.as_ptr(), part.len());
+        }
+        self.joined_length = length;
+    }
+
+    /// Puts the finished tuple at `tuple.t_data` into the slot.
+    ///
+    /// # Safety
+    /// As for `next`.
+    #[inline]
+    unsafe fn store(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
+        // SAFETY: the caller's promise; the tuple stays where it is until the next call.
+        unsafe {
+            (*this).tuple.t_len = length;
+            let tuple = &raw mut (*this).tuple;
+            match (*this).form {
+                Form::Whole => {
+                    pg_raw::ExecStoreHeapTuple(tuple, slot, false);
+                }
+                Form::Apart => {
+                    pg_raw::clear_slot(slot);
+                    let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+                    pg_raw::heap_deform_tuple(tuple, (*slot).tts_tupleDescriptor, values, nulls);
+                    pg_raw::ExecStoreVirtualTuple(slot);
+                }
+                Form::Few => {
+                    pg_raw::clear_slot(slot);
+                    Self::find_few(this, slot, length);
+                    pg_raw::ExecStoreVirtualTuple(slot);
+                }
+            }
+        }
+    }
+
+    /// Takes the few attributes that are set out of the tuple.
+    ///
+    /// # Safety
+    /// As for `next`.
+    #[inline]
+    unsafe fn find_few(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
+        // SAFETY: the caller's promise. The slot has an element for each attribute, and values of up to 8 bytes are passed
+        // by value, as PostgreSQL does where a Datum has 8.
+        unsafe {
+            let this = &mut *this;
+            let tuple = std::slice::from_raw_parts(this.tuple.t_data.cast::<u8>(), length as usize);
+            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+            if !std::mem::replace(&mut this.others_are_null, true) {
+                let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+                std::slice::from_raw_parts_mut(nulls, columns).fill(true);
+            }
+            let wanted = &this.few[..];
+            tuple::find(tuple, wanted, |place, found| {
+                let (index, attribute) = wanted[place];
+                *nulls.add(index) = found == Value::Null;
+                if let Value::At(at) = found {
+                    *values.add(index) = datum_at(tuple.as_ptr().add(at), attribute.length);
+                }
+            });
+        }
+    }
+
+    /// Reads a record that travels as it is; false if there is no row in it after all.
+    ///
+    /// # Safety
+    /// As for `next`; the record's bytes are at `tuple.t_data`.
+    unsafe fn record_row(
+        this: *mut Self,
+        mark: Mark,
+        length: u32,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> bool {
+        // SAFETY: the caller's promise; the bytes and the feed stay where they are while the referee reads them.
+        unsafe {
+            let bytes = std::slice::from_raw_parts((*this).tuple.t_data.cast::<u8>(), length as usize);
+            (*this).feed.set(bytes);
+            let feed: NonNull<dyn Feed> = NonNull::from(&mut (*this).feed);
+            Referee::restart((*this).referee, feed, (*this).place(mark));
+            Referee::fill((*this).referee, expressions, slot) == Some(true)
+        }
+    }
+
+    /// Reads the next row of a segment with an anomaly; `None` if that is over, and the scan goes on.
+    ///
+    /// # Safety
+    /// As for `next`.
+    unsafe fn reread_row(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Option<bool> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let reread = (*this).reread.as_mut().expect("a reread is going on");
+            if reread.walker.at().byte >= reread.until {
+                (*this).base = reread.walker.at();
+                (*this).reread = None;
+                return None;
+            }
+            let found = Referee::fill((*this).referee, expressions, slot);
+            if found == Some(false) {
+                // COPY takes the data to end here: an end-of-data marker.
+                (*this).reread = None;
+                (*this).ended_early = true;
+                (*this).finish();
+                return Some(false);
+            }
+            // A record that the referee has taken is behind us.
+            let reread = (*this).reread.as_mut().expect("a reread is going on");
+            if let Err(error) = reread.walker.step(&(*this).file) {
+                (*this).raise_read_error(&error);
+            }
+            found
+        }
+    }
+
+    /// The awaited ticket's next block, or what to do at its end.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    unsafe fn advance(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        let this = unsafe { &mut *this };
+        let next = this.worker.next();
+        this.offset = 0;
+        match next {
+            Next::Finished(summary) => this.finish_ticket(&summary),
+            Next::Block | Next::Nothing => {}
+        }
+        let ring = this.worker.consumer.ring();
+        // Waking the threads for each block would cost more than it brings; with a few free they have work for a while.
+        if ring.free_blocks() * 4 >= ring.geometry().blocks {
+            this.worker.gave_back();
+        }
+    }
+
+    /// Adds up a finished ticket and turns to what its end asks for.
+    fn finish_ticket(&mut self, summary: &Summary) {
+        self.totals.ranges += 1;
+        self.totals.wrong_guesses += u64::from(summary.wrong_guess);
+        self.totals.declined += summary.declined;
+        self.totals.filtered += summary.filtered;
+        if summary.has_records {
+            self.base.byte = summary.end;
+            self.base.line += summary.lines;
+            self.base.record += summary.records;
+            self.base.number += summary.records + summary.inner;
+        }
+        if self.count_only {
+            let elsewhere = if self.has_filter { summary.filtered + summary.declined } else { self.delivered };
+            self.pending += summary.records - elsewhere;
+            self.delivered = 0;
+        }
+        match summary.outcome {
+            Outcome::Plain => {}
+            Outcome::Anomaly => self.begin_reread(),
+            Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
+            Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
+            Outcome::OutOfMemory => raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory")),
+        }
+        // SAFETY: plain counters in shared memory.
+        unsafe {
+            pg_sys::pgstat_progress_update_param(
+                pg_sys::PROGRESS_COPY_BYTES_PROCESSED.cast_signed(),
+                self.base.byte.cast_signed(),
+            );
+        }
+        if summary.is_last {
+            self.is_done = true;
+        }
+    }
+
+    /// The next row is a record that travels as it is, behind the rows without columns that come before it.
+    fn hold(&mut self, mark: Mark, length: u32) {
+        if self.count_only && !self.has_filter {
+            self.pending = u64::from(mark.records) - self.delivered;
+            self.delivered = u64::from(mark.records) + 1;
+        }
+        self.held = Some((mark, length));
+    }
+
+    /// What is left of the ticket's range is read again.
+    fn begin_reread(&mut self) {
+        self.totals.rereads += 1;
+        let ticket = self.worker.consumer.ticket() - 1;
+        let until = (self.start + (ticket + 1) * self.range_size).min(self.size);
+        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.size);
+        self.reread = Some(Reread { walker, until });
+        self.range_feed.set(self.base.byte);
+        let feed: NonNull<dyn Feed> = NonNull::from(&mut self.range_feed);
+        // SAFETY: the referee lives as long as the scan, and the feed as long as this.
+        unsafe { Referee::restart(self.referee, feed, self.base) };
+    }
+
+    /// The place of a record of the awaited ticket.
+    fn place(&self, mark: Mark) -> Checkpoint {
+        Checkpoint {
+            byte: mark.byte,
+            line: self.base.line + u64::from(mark.lines),
+            record: self.base.record + u64::from(mark.records),
+            number: self.base.number + u64::from(mark.records) + u64::from(mark.inner),
+            line_end: self.base.line_end,
+        }
+    }
+
+    /// Nothing more is wanted of the worker.
+    fn finish(&mut self) {
+        self.is_done = true;
+        self.worker.consumer.ring().stop();
+        self.worker.wake();
+    }
+
+    fn raise_read_error(&self, error: &io::Error) -> ! {
+        // SAFETY: the referee lives as long as the scan.
+        let name = unsafe { Referee::source(self.referee) }.name;
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            // SAFETY: a source's name is a C string.
+            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+            let message = format!("file \"{name}\" became shorter while it was being read");
+            raise(report(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
+        shim::raise_file_error(error, c"read", name)
+    }
+}
+
+/// The value at a place of a tuple.
+///
+/// # Safety
+/// There must be one of that length, aligned as its type wants it.
+#[inline]
+unsafe fn datum_at(place: *const u8, length: Option<u16>) -> pg_sys::Datum {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match length {
+            Some(8) => pg_sys::Datum::from(place.cast::<i64>().read()),
+            Some(4) => pg_sys::Datum::from(place.cast::<i32>().read()),
+            Some(2) => pg_sys::Datum::from(place.cast::<i16>().read()),
+            Some(1) => pg_sys::Datum::from(place.cast::<i8>().read()),
+            _ => pg_sys::Datum::from(place.expose_provenance()),
+        }
+    }
+}
+
+/// How rows go into the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As the tuple they are.
+    Whole,
+    /// Value by value, because somebody asks for system columns or the slot holds no heap tuples.
+    Apart,
+    /// Those few values that are set, one by one: cheaper than PostgreSQL's walk over all the others.
+    Few,
+}
+
+/// The attributes that the job's rows have, in the table's order.
+fn set_attributes(job: &Job) -> Vec<(usize, Attribute)> {
+    let targets = job.fields.iter().filter_map(|field| field.target.as_ref());
+    let mut set: Vec<_> = targets.map(|target| (target.attribute, job.layout.attributes[target.attribute])).collect();
+    set.sort_by_key(|(index, _)| *index);
+    set
+}
+
+/// Where the first record starts behind so many others, a header counted; `None` if there is none.
+fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records: u64) -> Option<Checkpoint> {
+    let mut walker = Walker::new(dialect, Level::detect(), Checkpoint::START, size);
+    for _ in 0..records {
+        // What cannot be read here cannot be read by the referee either, who will say so.
+        if !walker.step(file).ok()? {
+            return None;
+        }
+    }
+    let at = walker.at();
+    (at.byte < size && at.line_end.is_some()).then_some(at)
+}

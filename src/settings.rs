@@ -1,0 +1,119 @@
+//! The settings named `fastcsv.*`.
+
+use std::ffi::CStr;
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+
+/// Kibibytes, the unit in which PostgreSQL keeps sizes of memory.
+const KB: u64 = 1024;
+
+static THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
+static RANGE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
+static MIN_PARALLEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024);
+static MEMORY: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
+static SIMD: GucSetting<Simd> = GucSetting::<Simd>::new(Simd::Auto);
+
+/// The instruction set of the structure scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+enum Simd {
+    #[name = c"auto"]
+    Auto,
+    #[name = c"avx512"]
+    Avx512,
+    #[name = c"avx2"]
+    Avx2,
+    #[name = c"sse2"]
+    Sse2,
+    #[name = c"portable"]
+    Portable,
+}
+
+/// Threads of a scan or load: what the user says, or as many as the machine has cores.
+pub(crate) fn threads() -> usize {
+    match usize::try_from(THREADS.get()) {
+        Ok(threads @ 1..) => threads,
+        _ => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// Bytes of a range.
+pub(crate) fn range_size() -> u64 {
+    u64::try_from(RANGE_SIZE.get()).unwrap_or(1)
+}
+
+/// The smallest file, in bytes, that is read in parallel.
+pub(crate) fn min_parallel_size() -> u64 {
+    KB * u64::try_from(MIN_PARALLEL_SIZE.get()).unwrap_or(0)
+}
+
+/// Bytes of memory that a scan or load may hold in all processes.
+pub(crate) fn memory() -> u64 {
+    KB * u64::try_from(MEMORY.get()).unwrap_or(0)
+}
+
+/// The instruction set that is pinned, if one is.
+pub(crate) fn simd() -> Option<&'static str> {
+    match SIMD.get() {
+        Simd::Auto => None,
+        Simd::Avx512 => Some("avx512"),
+        Simd::Avx2 => Some("avx2"),
+        Simd::Sse2 => Some("sse2"),
+        Simd::Portable => Some("portable"),
+    }
+}
+
+/// Declares the settings; called when the library is loaded.
+pub(crate) fn declare() {
+    integer(
+        c"fastcsv.threads",
+        c"Threads that parse a file.",
+        c"0 means as many as the machine has cores. A small file is given fewer.",
+        &THREADS,
+        0..=1024,
+        GucFlags::default(),
+    );
+    integer(
+        c"fastcsv.range_size",
+        c"Size of the pieces that a file is cut into for parallel parsing.",
+        c"The default lets a piece stay in a core's cache. Other sizes are for tests.",
+        &RANGE_SIZE,
+        1..=1 << 30,
+        GucFlags::UNIT_BYTE,
+    );
+    integer(
+        c"fastcsv.min_parallel_size",
+        c"Files smaller than this are read by PostgreSQL's own parser.",
+        c"Below it, starting a worker takes longer than it saves.",
+        &MIN_PARALLEL_SIZE,
+        0..=i32::MAX,
+        GucFlags::UNIT_KB,
+    );
+    integer(
+        c"fastcsv.memory",
+        c"Memory that a scan or load may hold in all of its processes.",
+        c"Where it does not suffice for the threads asked for, there are fewer of them.",
+        &MEMORY,
+        1024..=i32::MAX,
+        GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_enum_guc(
+        c"fastcsv.simd",
+        c"Instruction set with which the structure of a file is found.",
+        c"auto takes the best that the machine has. The others are for tests.",
+        &SIMD,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}
+
+fn integer(
+    name: &'static CStr,
+    short: &'static CStr,
+    long: &'static CStr,
+    setting: &'static GucSetting<i32>,
+    bounds: std::ops::RangeInclusive<i32>,
+    unit: GucFlags,
+) {
+    let (least, most) = bounds.into_inner();
+    GucRegistry::define_int_guc(name, short, long, setting, least, most, GucContext::Userset, unit);
+}

@@ -1,0 +1,240 @@
+//! The backend's hold on its worker.
+
+#![expect(unsafe_code, reason = "makes shared memory and registers a background worker")]
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use fastcsv_engine::job::Job;
+use fastcsv_engine::ring::{Consumer, Geometry, Next, Ring};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::shared::{Shared, Verdict};
+use crate::options::{raise, report};
+use crate::pg_compat;
+use crate::pg_raw;
+
+/// How long the backend sleeps at most before it looks whether its worker is alive, in milliseconds. It is woken when there
+/// is anything to do; this is for what nobody is left to tell.
+const LONGEST_SLEEP: i64 = 1000;
+
+/// Why there is no worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No shared memory could be had.
+    NoMemory,
+    /// All background worker slots are taken.
+    NoSlot,
+}
+
+impl Refusal {
+    /// As `EXPLAIN ANALYZE` and the log say it.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Refusal::NoMemory => "no shared memory for a worker",
+            Refusal::NoSlot => "no background worker slot is free",
+        }
+    }
+}
+
+/// A worker that has been asked for, and the backend's side of the ring. Dropped, it stops the worker and lets go of
+/// the memory.
+pub(crate) struct Worker {
+    segment: *mut pg_sys::dsm_segment,
+    handle: *mut pg_sys::BackgroundWorkerHandle,
+    shared: NonNull<Shared>,
+    pub(crate) consumer: Consumer,
+}
+
+impl Worker {
+    /// Starts a worker on a job over the file behind `descriptor`, which stays open meanwhile. Must be called in a memory
+    /// context that lives as long as the worker.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where a worker cannot be had; the caller goes on without.
+    pub(crate) fn launch(job: &Job, descriptor: RawFd, geometry: Geometry) -> Result<Worker, Refusal> {
+        let job = serde_json::to_vec(job).expect("a job can be written down");
+        let ring_offset = Shared::ring_offset(job.len());
+        let segment = create_segment(ring_offset + geometry.bytes()).ok_or(Refusal::NoMemory)?;
+        // SAFETY: the segment is mapped, aligned to pages, large enough, and nobody else knows it yet.
+        let (shared, ring) = unsafe {
+            let base = NonNull::new(pg_sys::dsm_segment_address(segment).cast::<u8>()).expect("it is mapped");
+            let shared = base.cast::<Shared>();
+            shared.write(Shared::new(job.len(), pg_sys::MyProcPid, descriptor, &stat(descriptor)));
+            shared.as_ref().backend_latch.store(pg_sys::MyLatch, Ordering::Relaxed);
+            base.add(size_of::<Shared>()).copy_from_nonoverlapping(NonNull::from(&job[..]).cast(), job.len());
+            (shared, Ring::create(base.add(ring_offset), geometry))
+        };
+        // From here on the memory is let go of when this is dropped.
+        let consumer = Consumer::new(ring);
+        let mut worker = Worker { segment, handle: std::ptr::null_mut(), shared, consumer };
+        if worker.register() { Ok(worker) } else { Err(Refusal::NoSlot) }
+    }
+
+    fn register(&mut self) -> bool {
+        // SAFETY: a BackgroundWorker may be all zero; the handle is allocated in the current memory context.
+        unsafe {
+            let mut worker: pg_sys::BackgroundWorker = std::mem::zeroed();
+            let backend = pg_sys::MyProcPid;
+            copy_name(&mut worker.bgw_name, &format!("fastcsv worker for PID {backend}"));
+            copy_name(&mut worker.bgw_type, "fastcsv worker");
+            copy_name(&mut worker.bgw_library_name, "fastcsv");
+            copy_name(&mut worker.bgw_function_name, "fastcsv_worker_main");
+            worker.bgw_flags = pg_sys::BGWORKER_SHMEM_ACCESS.cast_signed();
+            worker.bgw_start_time = pg_sys::BgWorkerStartTime::BgWorkerStart_ConsistentState;
+            worker.bgw_restart_time = pg_sys::BGW_NEVER_RESTART;
+            worker.bgw_main_arg = pg_sys::Datum::from(pg_sys::dsm_segment_handle(self.segment));
+            worker.bgw_notify_pid = pg_sys::MyProcPid;
+            pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut self.handle)
+        }
+    }
+
+    /// The next thing the worker has for us. Waits for it, and can be cancelled meanwhile.
+    ///
+    /// # Errors
+    /// Raises an ERROR if the worker has failed or died.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            match self.consumer.advance() {
+                Next::Nothing => {}
+                next => return next,
+            }
+            let ring = self.consumer.ring();
+            ring.consumer_sleeps(true);
+            match self.consumer.advance() {
+                Next::Nothing => self.sleep(ring),
+                next => {
+                    ring.consumer_sleeps(false);
+                    return next;
+                }
+            }
+        }
+    }
+
+    /// Blocks were given back: wakes the worker's threads if they wait for that.
+    pub(crate) fn gave_back(&self) {
+        if self.consumer.ring().must_wake_producers() {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn sleep(&mut self, ring: Ring) {
+        self.gave_back();
+        self.check();
+        let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+        // SAFETY: waits on the backend's own latch.
+        unsafe {
+            let event = pg_compat::wait_event();
+            pg_sys::WaitLatch(pg_sys::MyLatch, events.cast_signed(), LONGEST_SLEEP, event);
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
+        ring.consumer_sleeps(false);
+        pgrx::check_for_interrupts!();
+    }
+
+    /// Raises an ERROR if nothing will ever come.
+    fn check(&mut self) {
+        let shared = self.shared();
+        if shared.verdict() == Verdict::Failed {
+            let message = shared.message();
+            raise(report(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "a fastcsv worker failed").set_detail(message));
+        }
+        let mut pid = 0;
+        // SAFETY: the handle lives as long as this.
+        let status = unsafe { pg_sys::GetBackgroundWorkerPid(self.handle, &mut pid) };
+        let is_gone = status == pg_sys::BgwHandleStatus::BGWH_STOPPED && shared.verdict() == Verdict::Working;
+        // What it did just before it ended counts.
+        if is_gone && matches!(self.consumer.advance(), Next::Nothing) {
+            let error =
+                report(PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN, "a fastcsv worker ended before its work was done");
+            raise(error.set_hint("It was terminated, or could not start; the server's log may tell more."));
+        }
+    }
+
+    /// Threads that were started, and the most memory they held, in bytes, the ring included.
+    pub(crate) fn usage(&self) -> (u32, u64) {
+        let shared = self.shared();
+        let ring = self.consumer.ring();
+        let blocks = u64::from(ring.peak_blocks()) * u64::from(ring.geometry().block_size);
+        (shared.threads.load(Ordering::Relaxed), shared.peak_memory.load(Ordering::Relaxed) + blocks)
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: the memory is mapped until this is dropped.
+        unsafe { self.shared.as_ref() }
+    }
+
+    /// Wakes the worker, whatever for.
+    pub(crate) fn wake(&self) {
+        let latch = self.shared().worker_latch.load(Ordering::Acquire);
+        if !latch.is_null() {
+            // SAFETY: the latch lies in the main shared memory. If the worker has ended, another process may own it by
+            // now, and is woken for nothing.
+            unsafe { pg_raw::SetLatch(latch) };
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.consumer.ring().stop();
+        self.wake();
+        // SAFETY: the segment was pinned, so it is ours to detach; nothing of it is used after this.
+        unsafe { pg_sys::dsm_detach(self.segment) };
+    }
+}
+
+/// A segment that lives until it is detached, or `None` where there is no room for one.
+fn create_segment(size: usize) -> Option<*mut pg_sys::dsm_segment> {
+    // SAFETY: on an error the segment's entry is released with a resource owner of its own, so that nothing is left
+    // behind in the transaction; on success it is pinned and the owner has nothing to release.
+    unsafe {
+        let outer = pg_sys::CurrentResourceOwner;
+        let owner = pg_sys::ResourceOwnerCreate(outer, c"fastcsv shared memory".as_ptr());
+        pg_sys::CurrentResourceOwner = owner;
+        let created = PgTryBuilder::new(|| {
+            let segment = pg_sys::dsm_create(size, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS.cast_signed());
+            if !segment.is_null() {
+                pg_sys::dsm_pin_mapping(segment);
+            }
+            (!segment.is_null()).then_some(segment)
+        })
+        .catch_when(PgSqlErrorCode::ERRCODE_DISK_FULL, |_| None)
+        .catch_when(PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES, |_| None)
+        .catch_when(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, |_| None)
+        .execute();
+        pg_sys::CurrentResourceOwner = outer;
+        for phase in [
+            pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_BEFORE_LOCKS,
+            pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_LOCKS,
+            pg_sys::ResourceReleasePhase::RESOURCE_RELEASE_AFTER_LOCKS,
+        ] {
+            pg_sys::ResourceOwnerRelease(owner, phase, false, false);
+        }
+        pg_sys::ResourceOwnerDelete(owner);
+        created
+    }
+}
+
+/// What is known of an open file.
+fn stat(descriptor: RawFd) -> libc::stat {
+    let mut found = MaybeUninit::zeroed();
+    // SAFETY: the descriptor is open; the struct may be all zero, which is what it stays if the call fails.
+    unsafe {
+        libc::fstat(descriptor, found.as_mut_ptr());
+        found.assume_init()
+    }
+}
+
+/// Copies a name into a fixed array that is zero before.
+fn copy_name(place: &mut [c_char], name: &str) {
+    let room = place.len() - 1;
+    for (to, from) in place[..room].iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+}

@@ -1,0 +1,155 @@
+//! The worker process: one thread that PostgreSQL knows, which sleeps, and the engine's threads, which work.
+//!
+//! The main thread makes and ends the pipeline, and between the two hands on wake-ups: the backend sets its latch when blocks were
+//! given back or when everybody is to stop. The parser threads have all signals blocked and call nothing of
+//! PostgreSQL's but `SetLatch`, which is made of atomics and `kill`.
+
+#![expect(unsafe_code, reason = "a background worker's main function, which attaches shared memory")]
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread::{Builder, JoinHandle};
+
+use fastcsv_engine::job::Job;
+use fastcsv_engine::pipeline::{Input, Pipeline, Wake};
+use fastcsv_engine::ring::Ring;
+use pgrx::pg_sys;
+
+use super::shared::Shared;
+use crate::pg_compat;
+use crate::pg_raw;
+
+/// The pipeline of this process, for the callback that runs when the process exits early.
+static PIPELINE: AtomicPtr<Pipeline> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The worker's main function.
+pub(crate) fn run(handle: pg_sys::Datum) {
+    pg_compat::handle_terminate_by_flag();
+    // SAFETY: a background worker's main function starts with signals blocked. The segment may be gone, since the
+    // backend need not wait for us; then there is nothing to do.
+    let base = unsafe {
+        pg_sys::BackgroundWorkerUnblockSignals();
+        let segment = pg_sys::dsm_attach(handle.value() as pg_sys::dsm_handle);
+        if segment.is_null() {
+            return;
+        }
+        pg_sys::dsm_pin_mapping(segment);
+        NonNull::new(pg_sys::dsm_segment_address(segment).cast::<u8>()).expect("a segment is mapped somewhere")
+    };
+    // SAFETY: the backend has written all of it before it registered us, and the mapping lasts as long as the process.
+    let (shared, job, ring): (&'static Shared, _, _) = unsafe {
+        let shared = base.cast::<Shared>().as_ref();
+        (shared, Shared::job(base), Ring::attach(base.add(shared.ring_offset)))
+    };
+    // SAFETY: MyLatch is this process's latch, in the main shared memory.
+    shared.worker_latch.store(unsafe { pg_sys::MyLatch }, Ordering::Release);
+    match start(shared, job, ring) {
+        Ok(pipeline) => work(shared, ring, pipeline),
+        Err(message) => shared.fail(&message),
+    }
+    wake(&shared.backend_latch);
+}
+
+/// Opens the file and starts the threads.
+fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, String> {
+    let job: Job = serde_json::from_slice(job).map_err(|error| format!("could not read the job: {error}"))?;
+    let file = open_file(shared).map_err(|error| format!("could not open the file in the worker: {error}"))?;
+    let wake = Box::new(Wakers { shared });
+    Pipeline::start(job, ring, Input::File(Box::new(file)), wake, &spawn_thread).map_err(|error| error.to_string())
+}
+
+/// Sleeps until there is nothing left to do.
+fn work(shared: &Shared, ring: Ring, pipeline: Pipeline) {
+    shared.threads.store(pipeline.threads() as u32, Ordering::Relaxed);
+    let pipeline = Box::into_raw(Box::new(pipeline));
+    PIPELINE.store(pipeline, Ordering::Release);
+    // SAFETY: `end_early` is called at most once, when the process exits.
+    unsafe { pg_sys::before_shmem_exit(Some(end_early), pg_sys::Datum::from(0)) };
+    // SAFETY: only this thread takes it back, below or in `end_early`.
+    let threads = unsafe { &*pipeline };
+    while !threads.is_finished() && !ring.is_stopped() {
+        let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
+        // SAFETY: waits on this process's own latch.
+        unsafe {
+            pg_sys::WaitLatch(pg_sys::MyLatch, events.cast_signed(), -1, pg_sys::PG_WAIT_EXTENSION);
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
+        pgrx::check_for_interrupts!();
+        threads.notify();
+    }
+    shared.peak_memory.store(threads.peak_memory(), Ordering::Relaxed);
+    end_pipeline();
+    shared.finish();
+}
+
+/// Joins all threads: behind this nobody in this process writes to the shared memory any more.
+fn end_pipeline() {
+    let pipeline = PIPELINE.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    if !pipeline.is_null() {
+        // SAFETY: it comes from `Box::into_raw`, and the swap gives it to one caller.
+        unsafe { Box::from_raw(pipeline) }.end();
+    }
+}
+
+/// The process exits before its work is done: it was terminated, or the postmaster died.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn end_early(_code: i32, _argument: pg_sys::Datum) {
+    end_pipeline();
+}
+
+/// The file that the backend has open, and no other that has taken its name since.
+fn open_file(shared: &Shared) -> io::Result<File> {
+    let file = File::open(format!("/proc/{}/fd/{}", shared.backend, shared.descriptor))?;
+    let found = file.metadata()?;
+    if (found.dev(), found.ino()) != (shared.device, shared.inode) {
+        return Err(io::Error::other("it is not the one that the session has opened"));
+    }
+    Ok(file)
+}
+
+/// Starts a thread with all signals blocked: they are the main thread's.
+fn spawn_thread(body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    // SAFETY: both sets are written before they are read; the mask is put back below.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = Builder::new().name("fastcsv".into()).spawn(body);
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    thread
+}
+
+/// How threads wake the two processes' main threads.
+struct Wakers {
+    shared: &'static Shared,
+}
+
+impl Wake for Wakers {
+    fn consumer(&self) {
+        wake(&self.shared.backend_latch);
+    }
+
+    fn finished(&self) {
+        wake(&self.shared.worker_latch);
+    }
+
+    fn panicked(&self, message: &str) {
+        self.shared.fail(message);
+    }
+}
+
+/// Sets a latch, if it is known.
+fn wake(latch: &AtomicPtr<pg_sys::Latch>) {
+    let latch = latch.load(Ordering::Acquire);
+    if !latch.is_null() {
+        // SAFETY: latches lie in the main shared memory, which lasts as long as any process. SetLatch may be called
+        // from any thread: it is made of atomics and `kill`.
+        unsafe { pg_raw::SetLatch(latch) };
+    }
+}

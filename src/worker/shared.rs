@@ -1,0 +1,139 @@
+//! The shared memory of one scan or load.
+//!
+//! ```text
+//! Shared | job (JSON) | ring (see fastcsv_engine::ring)
+//! ```
+//!
+//! The backend writes the fields that are no atomics before the worker exists. After that the backend writes nothing here but
+//! through the ring; the worker writes `worker_latch` when it has started, and its verdict when it ends.
+
+#![expect(unsafe_code, reason = "memory shared by two processes")]
+
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use fastcsv_engine::ring::Geometry;
+use pgrx::pg_sys;
+
+/// The longest message of a failure, in bytes.
+const MESSAGE: usize = 256;
+
+/// What stands at the start of the shared memory.
+#[repr(C, align(64))]
+pub(super) struct Shared {
+    /// Bytes of the job, which follows.
+    pub(super) job_length: usize,
+    /// Where the ring begins.
+    pub(super) ring_offset: usize,
+    /// The backend, and the descriptor it has the file open by.
+    pub(super) backend: libc::pid_t,
+    pub(super) descriptor: i32,
+    /// The file behind the descriptor.
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    /// The backend's latch. It lies in the main shared memory, which all processes have at the same address.
+    pub(super) backend_latch: AtomicPtr<pg_sys::Latch>,
+    /// The worker's latch, once it has started.
+    pub(super) worker_latch: AtomicPtr<pg_sys::Latch>,
+    verdict: AtomicU32,
+    pub(super) threads: AtomicU32,
+    pub(super) peak_memory: AtomicU64,
+    message: UnsafeCell<[u8; MESSAGE]>,
+}
+
+// SAFETY: the message is written by whoever has moved the verdict to FAILING, and read only after FAILED.
+unsafe impl Sync for Shared {}
+
+/// What has become of the worker, as far as it says so itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// At work, or not started yet.
+    Working,
+    /// Every thread has done all there was to do.
+    Finished,
+    /// See [`Shared::message`].
+    Failed,
+}
+
+const WORKING: u32 = 0;
+const FINISHED: u32 = 1;
+const FAILED: u32 = 2;
+/// Somebody is writing the message.
+const FAILING: u32 = 3;
+
+impl Shared {
+    /// Where the ring begins behind a job of that length.
+    pub(super) fn ring_offset(job_length: usize) -> usize {
+        (size_of::<Shared>() + job_length).next_multiple_of(Geometry::ALIGN)
+    }
+
+    /// The state before there is a worker.
+    pub(super) fn new(job_length: usize, backend: libc::pid_t, descriptor: i32, file: &libc::stat) -> Shared {
+        Shared {
+            job_length,
+            ring_offset: Self::ring_offset(job_length),
+            backend,
+            descriptor,
+            device: file.st_dev,
+            inode: file.st_ino,
+            backend_latch: AtomicPtr::new(std::ptr::null_mut()),
+            worker_latch: AtomicPtr::new(std::ptr::null_mut()),
+            verdict: AtomicU32::new(WORKING),
+            threads: AtomicU32::new(0),
+            peak_memory: AtomicU64::new(0),
+            message: UnsafeCell::new([0; MESSAGE]),
+        }
+    }
+
+    /// The job's bytes.
+    ///
+    /// # Safety
+    /// `base` must be the start of the shared memory, and the job be written.
+    pub(super) unsafe fn job<'a>(base: NonNull<u8>) -> &'a [u8] {
+        // SAFETY: the caller's promise; the job is never changed.
+        unsafe {
+            let length = base.cast::<Shared>().as_ref().job_length;
+            std::slice::from_raw_parts(base.add(size_of::<Shared>()).as_ptr(), length)
+        }
+    }
+
+    /// The worker's last word, if everything went well. An earlier failure stands.
+    pub(super) fn finish(&self) {
+        let _ = self.verdict.compare_exchange(WORKING, FINISHED, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Notes a failure; the first one counts.
+    pub(super) fn fail(&self, message: &str) {
+        if self.verdict.compare_exchange(WORKING, FAILING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return;
+        }
+        let mut length = message.len().min(MESSAGE - 1);
+        while !message.is_char_boundary(length) {
+            length -= 1;
+        }
+        // SAFETY: only who has moved the verdict to FAILING writes here, and nobody reads before FAILED.
+        let place = unsafe { &mut *self.message.get() };
+        place[..length].copy_from_slice(&message.as_bytes()[..length]);
+        self.verdict.store(FAILED, Ordering::Release);
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        match self.verdict.load(Ordering::Acquire) {
+            FINISHED => Verdict::Finished,
+            FAILED => Verdict::Failed,
+            _ => Verdict::Working,
+        }
+    }
+
+    /// The failure's message; empty unless the verdict is [`Verdict::Failed`].
+    pub(super) fn message(&self) -> String {
+        if self.verdict() != Verdict::Failed {
+            return String::new();
+        }
+        // SAFETY: after FAILED nobody writes here any more.
+        let place = unsafe { &*self.message.get() };
+        let length = place.iter().position(|byte| *byte == 0).unwrap_or(MESSAGE);
+        String::from_utf8_lossy(&place[..length]).into_owned()
+    }
+}
