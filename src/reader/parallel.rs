@@ -511,8 +511,11 @@ impl Parallel {
     /// # Safety
     /// `this` must be alive.
     unsafe fn advance(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *this };
+        // SAFETY: the caller's promise. Where a filter removes everything, nobody else asks for a long time.
+        let this = unsafe {
+            pg_raw::check_for_interrupts();
+            &mut *this
+        };
         let next = this.worker.next();
         this.offset = 0;
         match next {
