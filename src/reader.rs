@@ -35,7 +35,6 @@ pub(crate) struct Reader {
     relation: pg_sys::Relation,
     referee: *mut Referee,
     /// Where DEFAULT values are computed.
-    executor: *mut pg_sys::EState,
     expressions: *mut pg_sys::ExprContext,
     /// The memory that lives as long as the query.
     memory: pg_sys::MemoryContext,
@@ -121,22 +120,11 @@ impl Reader {
         // SAFETY: the caller's promise.
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
-            let executor = pg_sys::CreateExecutorState();
-            let expressions = pg_sys::MakePerTupleExprContext(executor);
+            let expressions = pg_sys::CreateStandaloneExprContext();
             let referee = Referee::open(opening);
             let memory = pg_sys::CurrentMemoryContext;
             let (relation, path) = (opening.relation, Path::Undecided);
-            reader.write(Reader {
-                relation,
-                referee,
-                executor,
-                expressions,
-                memory,
-                wanted,
-                rows: 0,
-                started: None,
-                path,
-            });
+            reader.write(Reader { relation, referee, expressions, memory, wanted, rows: 0, started: None, path });
             reader
         }
     }
@@ -156,8 +144,8 @@ impl Reader {
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
             let wanted = (*this).wanted;
-            let (relation, referee, rows_read) = ((*this).relation, (*this).referee, (*this).rows);
-            let start = Start { referee, relation, wanted, rows_read, filter, constants };
+            let (relation, referee) = ((*this).relation, (*this).referee);
+            let start = Start { referee, relation, wanted, filter, constants };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {
                     let mut memory = PgMemoryContexts::For((*this).memory);
@@ -317,13 +305,17 @@ impl Reader {
                 (*parallel).take();
             }
             Referee::end((*this).referee, operation == "load");
-            pg_sys::FreeExecutorState((*this).executor);
+            pg_sys::FreeExprContext((*this).expressions, true);
         }
     }
 }
 
 /// Tells whoever wants to know why a file is read serially.
 fn tell_serial(reason: Serial) {
+    // SAFETY: looks at settings.
+    if !unsafe { pg_sys::message_level_is_interesting(pg_sys::DEBUG1.cast_signed()) } {
+        return;
+    }
     let message = format!("fastcsv reads serially: {reason}");
     report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
 }

@@ -196,6 +196,15 @@ impl Referee {
         }
     }
 
+    /// Records read since the start (or the last restart), those passed over by `ON_ERROR ignore` included.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn records_read(this: *mut Self) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).position.records() }
+    }
+
     /// The COPY itself.
     ///
     /// # Safety

@@ -111,8 +111,6 @@ pub(crate) struct Start {
     pub(crate) relation: pg_sys::Relation,
     pub(crate) wanted: super::Wanted,
     pub(crate) constants: Vec<(usize, Constant)>,
-    /// Rows that the referee has read already; not zero.
-    pub(crate) rows_read: u64,
     /// What the plan pushes to the threads.
     pub(crate) filter: Option<Filter>,
 }
@@ -124,7 +122,7 @@ impl Parallel {
     /// The reason why the scan stays serial.
     ///
     /// # Safety
-    /// The referee must be over the relation and have read so many records.
+    /// The referee must be over the relation and have read a record.
     pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -143,7 +141,8 @@ impl Parallel {
             let Some(dialect) = crate::position::dialect(&view) else {
                 return Err("the file's structure cannot be seen in its bytes");
             };
-            let Some(base) = find_start(&file, &dialect, size, start.rows_read + u64::from(view.has_header)) else {
+            let records = Referee::records_read(start.referee) + u64::from(view.has_header);
+            let Some(base) = find_start(&file, &dialect, size, records) else {
                 return Err("the file ends with its first record");
             };
             let line_end = base.line_end.expect("a record ended before this one");
@@ -512,8 +511,11 @@ impl Parallel {
     /// # Safety
     /// `this` must be alive.
     unsafe fn advance(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *this };
+        // SAFETY: the caller's promise. Where a filter removes everything, nobody else asks for a long time.
+        let this = unsafe {
+            pg_raw::check_for_interrupts();
+            &mut *this
+        };
         let next = this.worker.next();
         this.offset = 0;
         match next {
