@@ -19,7 +19,8 @@ use crate::referee::{Opening, Referee, shim};
 pub(super) struct Defaults {
     expressions: *mut Default,
     count: usize,
-    /// The condition's clauses, if the file has every column that they are about.
+    /// The condition's clauses, if the threads may decide them: the file has every column that they are about, and nothing
+    /// is to be computed for a row that is left out.
     clauses: *mut pg_sys::List,
     table: pg_sys::Oid,
 }
@@ -54,8 +55,12 @@ impl Defaults {
                 expressions.add(count).write(Default { index, expression, is_constant, value: None });
                 count += 1;
             }
-            let clauses = if knows_columns(opening, referee) { opening.condition } else { std::ptr::null_mut() };
-            Defaults { expressions, count, clauses, table: (*opening.relation).rd_id }
+            let mut defaults = Defaults { expressions, count, clauses: std::ptr::null_mut(), table: (*opening.relation).rd_id };
+            // COPY computes defaults before it asks the condition: a sequence counts the rows that are left out too.
+            if !defaults.are_computed() && knows_columns(opening, referee) {
+                defaults.clauses = opening.condition;
+            }
+            defaults
         }
     }
 

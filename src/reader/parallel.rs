@@ -308,7 +308,7 @@ impl Parallel {
                         (*this).tuple.t_len = length;
                         let place = (*this).row_place(mark);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
-                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place.start, slot);
+                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
                         return Item::InSlot { place: Some(place) };
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
