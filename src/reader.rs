@@ -26,6 +26,8 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use crate::last_run::{self, Run};
 use crate::options::report;
 use crate::referee::{Opening, Referee};
+use crate::settings;
+use crate::worker::Refusal;
 use job::Serial;
 use parallel::{Parallel, Start};
 
@@ -120,6 +122,7 @@ impl Reader {
         // SAFETY: the caller's promise.
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
+            settings::fault().begin_in_backend();
             let expressions = pg_sys::CreateStandaloneExprContext();
             let referee = Referee::open(opening);
             let memory = pg_sys::CurrentMemoryContext;
@@ -174,8 +177,14 @@ impl Reader {
             let expressions = (*this).expressions;
             let found = match (*this).path {
                 Path::Parallel(parallel) => {
-                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
-                    Parallel::next(parallel, slot, expressions)
+                    let found = Parallel::next(Self::at_work(parallel), slot, expressions);
+                    match found {
+                        Ok(found) => found,
+                        Err(refusal) => {
+                            Self::go_on_serially(this, refusal);
+                            Self::next_serial(this, slot, expressions)
+                        }
+                    }
                 }
                 Path::Undecided | Path::Serial(_) => Self::next_serial(this, slot, expressions),
             };
@@ -201,13 +210,16 @@ impl Reader {
             let expressions = (*this).expressions;
             let item = match (*this).path {
                 Path::Parallel(parallel) => {
-                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
-                    Parallel::next_item(parallel, slot, expressions)
+                    let item = Parallel::next_item(Self::at_work(parallel), slot, expressions);
+                    match item {
+                        Ok(item) => item,
+                        Err(refusal) => {
+                            Self::go_on_serially(this, refusal);
+                            Self::next_serial_item(this, slot, expressions)
+                        }
+                    }
                 }
-                Path::Undecided | Path::Serial(_) => match Self::next_serial(this, slot, expressions) {
-                    Found::Row | Found::Rows(_) => Item::InSlot { place: None },
-                    Found::End => Item::End,
-                },
+                Path::Undecided | Path::Serial(_) => Self::next_serial_item(this, slot, expressions),
             };
             (*this).rows += u64::from(matches!(item, Item::InSlot { .. } | Item::Tuple { .. }));
             item
@@ -271,6 +283,47 @@ impl Reader {
                     None => {}
                 }
             }
+        }
+    }
+
+    /// As `next_serial`.
+    ///
+    /// # Safety
+    /// As for `next_serial`.
+    unsafe fn next_serial_item(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Item {
+        // SAFETY: the caller's promise.
+        match unsafe { Self::next_serial(this, slot, expressions) } {
+            Found::Row | Found::Rows(_) => Item::InSlot { place: None },
+            Found::End => Item::End,
+        }
+    }
+
+    /// The parallel part of a read that has not ended.
+    ///
+    /// # Safety
+    /// `parallel` must be the reader's.
+    unsafe fn at_work(parallel: *mut Option<Parallel>) -> *mut Parallel {
+        // SAFETY: the caller's promise.
+        unsafe { (*parallel).as_mut().expect("a read that has not ended") }
+    }
+
+    /// The worker could not begin. The referee still is where it was when the worker was asked for.
+    ///
+    /// # Safety
+    /// `this` must be alive and parallel.
+    #[cold]
+    unsafe fn go_on_serially(this: *mut Self, refusal: Refusal) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Path::Parallel(parallel) = (*this).path {
+                (*parallel).take();
+            }
+            tell_serial(refusal.reason());
+            (*this).path = Path::Serial(refusal.reason());
         }
     }
 

@@ -16,6 +16,7 @@ use pgrx::{pg_guard, pg_sys};
 
 use crate::encoding;
 use crate::file::Borrowed;
+use crate::memory;
 use crate::reader::RowPlace;
 use crate::referee::{Referee, shim};
 
@@ -229,7 +230,7 @@ impl LineContext {
         // SAFETY: COPY keeps the file open for as long as it lives.
         let file = unsafe { Borrowed::new(self.descriptor) };
         // A line's bytes in the file are not more than in the server's encoding, or the two are the same.
-        let mut bytes = vec![0; place.length as usize];
+        let mut bytes = memory::zeroed(place.length as usize)?;
         let mut read = 0;
         while read < bytes.len() {
             match file.read_at(&mut bytes[read..], place.start.byte + read as u64).ok()? {

@@ -139,6 +139,7 @@ impl Rows {
         unsafe {
             if (*(*this).reader).is_undecided() {
                 (*this).defaults.settle(&(*this).table);
+                (*this).takes_tuples &= !(*this).defaults.are_computed();
                 let filter = (*this).defaults.filter();
                 Reader::decide((*this).reader, filter, (*this).defaults.constants());
             }

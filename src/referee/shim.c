@@ -248,6 +248,16 @@ fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char 
 			 errmsg("could not %s file \"%s\": %m", doing, name)));
 }
 
+/* Raises the error for a file that is shorter than it was when the read began, or holds other bytes. */
+void
+fastcsv_shim_raise_changed(const char *name, bool is_shorter)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 is_shorter ? errmsg("file \"%s\" became shorter while it was being read", name) :
+			 errmsg("file \"%s\" was overwritten while it was being read", name)));
+}
+
 /* Has NextCopyFrom come back without a row because ON_ERROR ignore passed over one? Forgets it again. */
 bool
 fastcsv_shim_row_was_skipped(CopyFromState cstate)

@@ -67,6 +67,7 @@ extern void fastcsv_shim_view_error(FastcsvErrorView *view);
 extern void fastcsv_shim_add_context(const char *line);
 extern void fastcsv_shim_move_position(const char *query, int32 prefix);
 extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name);
+extern void fastcsv_shim_raise_changed(const char *name, bool is_shorter);
 extern bool fastcsv_shim_row_was_skipped(CopyFromState cstate);
 extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
 extern void fastcsv_shim_report_skipped(CopyFromState cstate, bool load);

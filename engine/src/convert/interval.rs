@@ -47,7 +47,7 @@ pub(super) fn interval<'a>(field: &[u8], settings: &Settings, scratch: &'a mut S
         [b'P', rest @ ..] if text.len() == field.len() => iso(rest)?,
         _ => words(text)?,
     };
-    let bytes = scratch.room(16);
+    let bytes = scratch.room(16)?;
     bytes[..8].copy_from_slice(&sums.micros.to_ne_bytes());
     bytes[8..12].copy_from_slice(&i32::try_from(sums.days).ok()?.to_ne_bytes());
     bytes[12..].copy_from_slice(&i32::try_from(sums.months).ok()?.to_ne_bytes());

@@ -134,17 +134,23 @@ impl Tally {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(shared: &'s Shared) -> Parser<'s> {
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn new(shared: &'s Shared) -> Result<Parser<'s>, OutOfMemory> {
         let plan = &shared.plan;
-        Parser {
+        let (mut scratches, mut values) = (Vec::new(), Vec::new());
+        scratches.try_reserve_exact(plan.needed.len()).map_err(|_| OutOfMemory)?;
+        scratches.resize_with(plan.needed.len(), ColumnScratch::default);
+        values.try_reserve_exact(plan.layout.attributes.len()).map_err(|_| OutOfMemory)?;
+        Ok(Parser {
             shared,
             plan,
             boundaries: Boundaries::new(),
-            former: Former::new(plan.layout.clone()),
-            scratches: plan.needed.iter().map(|_| ColumnScratch::default()).collect(),
-            values: Vec::new(),
+            former: Former::new(plan.layout.without_constants()),
+            scratches,
+            values,
             accounted: 0,
-        }
+        })
     }
 
     /// Parses the records of a chunk, or of its beginning if it is long.
