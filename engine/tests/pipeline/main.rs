@@ -3,12 +3,13 @@
 
 #[path = "../common/image.rs"]
 mod image;
+#[path = "../common/reference.rs"]
+mod reference;
 
 mod expected;
 mod faults;
 mod generate;
 mod harness;
-mod reference;
 mod shapes;
 
 use fastcsv_engine::job::{Input, Job};
