@@ -56,6 +56,11 @@ impl PositionContext {
         Self { callback, source, start, descriptor, records: Some(0) }
     }
 
+    /// The context below ours on PostgreSQL's stack.
+    pub(crate) fn outer(&self) -> *mut pg_sys::ErrorContextCallback {
+        self.callback.previous
+    }
+
     /// The read goes on at `start`.
     pub(crate) fn restart(&mut self, start: Checkpoint, descriptor: Option<RawFd>) {
         (self.start, self.descriptor, self.records) = (start, descriptor, Some(0));
@@ -64,6 +69,11 @@ impl PositionContext {
     /// The input whose records are read.
     pub(crate) fn source(&self) -> Source {
         self.source
+    }
+
+    /// Records read since the start, a header not counted.
+    pub(crate) fn records(&self) -> u64 {
+        self.records.unwrap_or(0)
     }
 
     /// One more record was read.

@@ -91,6 +91,11 @@ impl Ring {
         Ring { base, geometry }
     }
 
+    /// Where the ring lies in this process.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
     /// The ring's dimensions.
     pub fn geometry(&self) -> Geometry {
         self.geometry
@@ -124,6 +129,23 @@ impl Ring {
     /// The most blocks that were in use at once.
     pub fn peak_blocks(&self) -> u32 {
         self.geometry.blocks - self.head().least_free.load(Ordering::Relaxed)
+    }
+
+    /// Counts memory that a thread holds more (or less) than before, the ring itself left out.
+    pub(crate) fn account(&self, before: usize, now: usize) {
+        let head = self.head();
+        if now > before {
+            let more = (now - before) as u64;
+            let total = head.memory.fetch_add(more, Ordering::Relaxed) + more;
+            head.peak_memory.fetch_max(total, Ordering::Relaxed);
+        } else if now < before {
+            head.memory.fetch_sub((before - now) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// The most memory that the threads have held at once so far, in bytes, the ring itself left out.
+    pub fn peak_memory(&self) -> u64 {
+        self.head().peak_memory.load(Ordering::Relaxed)
     }
 
     /// The backend says that it goes to sleep. It must look for work once more before it does.

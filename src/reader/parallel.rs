@@ -11,31 +11,30 @@
 
 #![expect(unsafe_code, reason = "hands tuples in shared memory to the executor")]
 
-use std::ffi::CStr;
 use std::io;
 use std::ptr::NonNull;
 
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::{self, EntryKind, Mark};
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Attribute, Input, Job, Output};
+use fastcsv_engine::job::{Attribute, Constant, Input, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
 use fastcsv_engine::scan::Level;
 use fastcsv_engine::tuple::{self, Found as Value};
 use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-use super::Found;
 use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
-use crate::file::{Borrowed, RangeFeed, RecordFeed};
+use super::{Found, Item, RowPlace};
+use crate::fault::{Countdown, Point};
+use crate::file::{Borrowed, Change, RangeFeed, RecordFeed, Stamp};
 use crate::last_run::Run;
-use crate::options::{raise, report};
+use crate::memory;
 use crate::pg_raw;
-use crate::referee::{Feed, Referee, shim};
-use crate::worker::Worker;
+use crate::referee::{Feed, Referee};
+use crate::worker::{Refusal, Worker};
 
 /// What a scan has done, for EXPLAIN ANALYZE and `fastcsv_last_run()`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +54,9 @@ pub(crate) struct Parallel {
     dialect: Dialect,
     range_size: u64,
     start: u64,
-    size: u64,
+    /// What the file was like when the scan began.
+    stamp: Stamp,
+    panic: Countdown,
     /// Where the awaited ticket's segment begins, as far as records go.
     base: Checkpoint,
     /// The next entry of the current block.
@@ -65,6 +66,8 @@ pub(crate) struct Parallel {
     joined: Vec<u64>,
     joined_length: usize,
     joined_mark: Option<Mark>,
+    /// Whether the current payload is such a one.
+    is_joined: bool,
     /// Whether rows come as a count, and whether the threads leave some of them out.
     count_only: bool,
     has_filter: bool,
@@ -84,6 +87,8 @@ pub(crate) struct Parallel {
     /// Whether the slot says of all other attributes that they are NULL.
     others_are_null: bool,
     is_done: bool,
+    /// Whether the end is one that COPY saw in the data.
+    ended_early: bool,
     totals: Totals,
 }
 
@@ -98,17 +103,15 @@ struct Reread {
 struct Whole {
     file: Borrowed,
     dialect: Dialect,
-    size: u64,
+    stamp: Stamp,
 }
 
 /// What starting a parallel scan needs.
 pub(crate) struct Start {
     pub(crate) referee: *mut Referee,
     pub(crate) relation: pg_sys::Relation,
-    pub(crate) count_only: bool,
-    pub(crate) takes_apart: bool,
-    /// Rows that the referee has read already; not zero.
-    pub(crate) rows_read: u64,
+    pub(crate) wanted: super::Wanted,
+    pub(crate) constants: Vec<(usize, Constant)>,
     /// What the plan pushes to the threads.
     pub(crate) filter: Option<Filter>,
 }
@@ -120,7 +123,7 @@ impl Parallel {
     /// The reason why the scan stays serial.
     ///
     /// # Safety
-    /// The referee must be over the relation and have read so many records.
+    /// The referee must be over the relation and have read a record.
     pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -132,38 +135,47 @@ impl Parallel {
                 return Err("the query runs in parallel already");
             }
             let file = Borrowed::new(view.descriptor);
-            let size = file.size();
+            let stamp = file.stamp().map_err(|_| "the file cannot be looked at")?;
+            let size = stamp.size;
             if size < crate::settings::min_parallel_size() {
                 return Err("the file is smaller than fastcsv.min_parallel_size");
             }
             let Some(dialect) = crate::position::dialect(&view) else {
                 return Err("the file's structure cannot be seen in its bytes");
             };
-            let Some(base) = find_start(&file, &dialect, size, start.rows_read + u64::from(view.has_header)) else {
+            let records = Referee::records_read(start.referee) + u64::from(view.has_header);
+            let Some(base) = find_start(&file, &dialect, size, records) else {
                 return Err("the file ends with its first record");
             };
             let line_end = base.line_end.expect("a record ended before this one");
             let wanted = Wanted {
                 descriptor: (*start.relation).rd_att,
-                count_only: start.count_only,
+                count_only: start.wanted.count_only,
+                places: start.wanted.places,
+                constants: start.constants.clone(),
                 filter: start.filter.clone(),
                 start: base.byte,
                 size,
                 line_end,
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
-            let worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;
+            let fault = crate::settings::fault();
+            let worker = Worker::launch(&job, view.descriptor, geometry, fault);
+            let mut worker = worker.map_err(|refusal| refusal.reason())?;
+            if start.wanted.places {
+                worker.consumer.keep();
+            }
             let mixed = (job.output == Output::MixedRows).then(|| Mixed::new(wanted.descriptor, &job));
             let dialect = dialect.with_line_end(line_end);
-            Ok(Self::new(start, worker, Whole { file, dialect, size }, &job, base, mixed))
+            Ok(Self::new(start, worker, Whole { file, dialect, stamp }, &job, base, mixed))
         }
     }
 
     fn new(start: &Start, worker: Worker, whole: Whole, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
-        let Whole { file, dialect, size } = whole;
+        let Whole { file, dialect, stamp } = whole;
         let range_size = match job.input {
             Input::File { range_size, .. } => range_size,
-            Input::Stream { .. } => size,
+            Input::Stream { .. } => stamp.size,
         };
         // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first row.
         let tuple = unsafe {
@@ -174,7 +186,7 @@ impl Parallel {
             tuple
         };
         let few = set_attributes(job);
-        let form = match start.takes_apart {
+        let form = match start.wanted.takes_apart {
             true => Form::Apart,
             false if 2 * few.len() <= job.layout.attributes.len() => Form::Few,
             false => Form::Whole,
@@ -186,14 +198,16 @@ impl Parallel {
             dialect,
             range_size,
             start: base.byte,
-            size,
+            stamp,
+            panic: crate::settings::fault().countdown(Point::BackendPanic),
             base,
             offset: 0,
             tuple,
             joined: Vec::new(),
             joined_length: 0,
             joined_mark: None,
-            count_only: start.count_only,
+            is_joined: false,
+            count_only: start.wanted.count_only,
             has_filter: start.filter.is_some(),
             pending: 0,
             delivered: 0,
@@ -201,13 +215,14 @@ impl Parallel {
             reread: None,
             feed: RecordFeed::new(descriptor),
             // SAFETY: COPY keeps the file open for as long as the referee lives.
-            range_feed: unsafe { RangeFeed::new(descriptor) },
+            range_feed: unsafe { RangeFeed::new(descriptor, stamp.size) },
             file,
             mixed,
             form,
             few,
             others_are_null: false,
             is_done: false,
+            ended_early: false,
             totals: Totals::default(),
         }
     }
@@ -231,47 +246,105 @@ impl Parallel {
         this: *mut Self,
         slot: *mut pg_sys::TupleTableSlot,
         expressions: *mut pg_sys::ExprContext,
-    ) -> Found {
+    ) -> Result<Found, Refusal> {
         // SAFETY: the caller's promise.
         unsafe {
             loop {
                 if (*this).pending > 0 {
                     pg_raw::clear_slot(slot);
-                    return Found::Rows(std::mem::take(&mut (*this).pending));
+                    return Ok(Found::Rows(std::mem::take(&mut (*this).pending)));
+                }
+                match Self::next_item(this, slot, expressions)? {
+                    Item::Tuple { length, .. } => {
+                        Self::store(this, slot, length);
+                        return Ok(Found::Row);
+                    }
+                    Item::InSlot { .. } => return Ok(Found::Row),
+                    Item::Full => unreachable!("blocks are kept for loads only"),
+                    Item::End if (*this).pending == 0 => {
+                        pg_raw::clear_slot(slot);
+                        return Ok(Found::End);
+                    }
+                    Item::End => {}
+                }
+            }
+        }
+    }
+    /// As [`super::Reader::next_item`]. Behind the end, or before a held record, rows that are only counted may be pending.
+    ///
+    /// # Errors
+    /// As for `next`.
+    ///
+    /// # Safety
+    /// As for `next`.
+    pub(crate) unsafe fn next_item(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Result<Item, Refusal> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            loop {
+                if (*this).pending > 0 {
+                    return Ok(Item::End);
                 }
                 if let Some((mark, length)) = (*this).held.take() {
                     if Self::record_row(this, mark, length, slot, expressions) {
-                        return Found::Row;
+                        return Ok(Item::InSlot { place: None });
                     }
                     continue;
                 }
                 if (*this).reread.is_some() {
                     match Self::reread_row(this, slot, expressions) {
-                        Some(true) => return Found::Row,
-                        Some(false) => return Found::End,
+                        Some(true) => return Ok(Item::InSlot { place: None }),
+                        Some(false) => return Ok(Item::End),
                         None => continue,
                     }
                 }
                 if (*this).is_done {
-                    pg_raw::clear_slot(slot);
-                    return Found::End;
+                    return Ok(Item::End);
                 }
                 match Self::next_payload(this) {
-                    Some((EntryKind::Row | EntryKind::PlacedRow, _, length)) => {
-                        Self::store(this, slot, length);
-                        return Found::Row;
+                    Some((EntryKind::Row | EntryKind::PlacedRow, mark, length)) => {
+                        let (data, is_lasting) = ((*this).tuple.t_data, !(*this).is_joined);
+                        return Ok(Item::Tuple { data, length, place: (*this).row_place(mark), is_lasting });
                     }
-                    Some((EntryKind::MixedRow, mark, _)) => {
-                        let place = (*this).place(mark);
+                    Some((EntryKind::MixedRow, mark, length)) => {
+                        (*this).tuple.t_len = length;
+                        let place = (*this).row_place(mark);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
                         Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
-                        return Found::Row;
+                        return Ok(Item::InSlot { place: Some(place) });
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
-                    None => Self::advance(this),
+                    None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
+                    None => return Ok(Item::Full),
                 }
             }
         }
+    }
+
+    /// The place of a row of the awaited ticket.
+    #[inline]
+    fn row_place(&self, mark: Mark) -> RowPlace {
+        let start = self.place(mark);
+        RowPlace { start, number: start.number + u64::from(mark.own_inner), length: mark.length }
+    }
+
+    /// Rows that the threads have left out.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.totals.filtered
+    }
+
+    /// What COPY's counter says at the end of the input, once that was reached without the referee.
+    pub(crate) fn end_number(&self) -> Option<u64> {
+        (self.is_done && !self.ended_early).then_some(self.base.number)
+    }
+
+    /// Blocks that are kept are not needed any more.
+    pub(crate) fn give_back(&mut self) {
+        self.worker.consumer.give_back();
+        self.worker.gave_back();
     }
 
     /// The next entry, its payload at `tuple.t_data` and of the given length; `None` at the end of the block.
@@ -295,9 +368,11 @@ impl Parallel {
                     }
                     let length = std::mem::take(&mut this.joined_length) as u32;
                     this.tuple.t_data = this.joined.as_mut_ptr().cast();
+                    this.is_joined = true;
                     return Some((kind, this.joined_mark.take().unwrap_or_default(), length));
                 }
                 this.tuple.t_data = part.payload.as_ptr().cast_mut().cast();
+                this.is_joined = false;
                 return Some((part.kind, part.mark.unwrap_or_default(), part.payload.len() as u32));
             }
         }
@@ -313,7 +388,7 @@ impl Parallel {
         if words > self.joined.len() {
             let more = words - self.joined.len();
             if self.joined.try_reserve(more).is_err() {
-                raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory"));
+                memory::raise_out_of_memory();
             }
             self.joined.resize(words, 0);
         }
@@ -417,13 +492,18 @@ impl Parallel {
             if reread.walker.at().byte >= reread.until {
                 (*this).base = reread.walker.at();
                 (*this).reread = None;
+                if (*this).is_done {
+                    (*this).check_unchanged();
+                }
                 return None;
             }
             let found = Referee::fill((*this).referee, expressions, slot);
             if found == Some(false) {
                 // COPY takes the data to end here: an end-of-data marker.
                 (*this).reread = None;
+                (*this).ended_early = true;
                 (*this).finish();
+                (*this).check_unchanged();
                 return Some(false);
             }
             // A record that the referee has taken is behind us.
@@ -437,12 +517,22 @@ impl Parallel {
 
     /// The awaited ticket's next block, or what to do at its end.
     ///
+    /// # Errors
+    /// If there turns out to be no worker, which has then done nothing.
+    ///
     /// # Safety
-    /// `this` must be alive.
-    unsafe fn advance(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *this };
-        let next = this.worker.next();
+    /// `this` must be alive; nothing with a destructor on the caller's frames.
+    unsafe fn advance(this: *mut Self) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise. Where a filter removes everything, nobody else asks for a long time.
+        let this = unsafe {
+            pg_raw::check_for_interrupts();
+            &mut *this
+        };
+        assert!(!this.panic.is_now(), "fault point backend-panic");
+        if memory::ran_out() {
+            memory::raise_out_of_memory();
+        }
+        let next = this.worker.next()?;
         this.offset = 0;
         match next {
             Next::Finished(summary) => this.finish_ticket(&summary),
@@ -453,6 +543,7 @@ impl Parallel {
         if ring.free_blocks() * 4 >= ring.geometry().blocks {
             this.worker.gave_back();
         }
+        Ok(())
     }
 
     /// Adds up a finished ticket and turns to what its end asks for.
@@ -477,7 +568,7 @@ impl Parallel {
             Outcome::Anomaly => self.begin_reread(),
             Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
             Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
-            Outcome::OutOfMemory => raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory")),
+            Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
         }
         // SAFETY: plain counters in shared memory.
         unsafe {
@@ -488,6 +579,20 @@ impl Parallel {
         }
         if summary.is_last {
             self.is_done = true;
+            if self.reread.is_none() {
+                self.check_unchanged();
+            }
+        }
+    }
+
+    /// At the end: was what was read what the file held?
+    fn check_unchanged(&self) {
+        match self.file.stamp().map(|now| self.stamp.change(now)) {
+            Ok(None) => {}
+            // SAFETY: the referee lives as long as the scan.
+            Ok(Some(Change::Overwritten)) => unsafe { Referee::raise_overwritten(self.referee) },
+            Ok(Some(Change::Shorter)) => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => self.raise_read_error(&error),
         }
     }
 
@@ -504,8 +609,8 @@ impl Parallel {
     fn begin_reread(&mut self) {
         self.totals.rereads += 1;
         let ticket = self.worker.consumer.ticket() - 1;
-        let until = (self.start + (ticket + 1) * self.range_size).min(self.size);
-        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.size);
+        let until = (self.start + (ticket + 1) * self.range_size).min(self.stamp.size);
+        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.stamp.size);
         self.reread = Some(Reread { walker, until });
         self.range_feed.set(self.base.byte);
         let feed: NonNull<dyn Feed> = NonNull::from(&mut self.range_feed);
@@ -531,16 +636,13 @@ impl Parallel {
         self.worker.wake();
     }
 
+    /// Raises an error of reading, in the context of the first record that the awaited ticket lacks.
     fn raise_read_error(&self, error: &io::Error) -> ! {
         // SAFETY: the referee lives as long as the scan.
-        let name = unsafe { Referee::source(self.referee) }.name;
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            // SAFETY: a source's name is a C string.
-            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-            let message = format!("file \"{name}\" became shorter while it was being read");
-            raise(report(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        unsafe {
+            let place = Checkpoint { number: self.base.number + 1, ..self.base };
+            Referee::raise_read_error(self.referee, place, error)
         }
-        shim::raise_file_error(error, c"read", name)
     }
 }
 

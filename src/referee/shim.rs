@@ -8,6 +8,8 @@ use std::mem::MaybeUninit;
 
 use pgrx::pg_sys;
 
+use crate::memory;
+
 /// What a COPY in progress tells about where it is and how it reads. Layout: `FastcsvCopyView` in `shim.h`.
 #[repr(C)]
 pub(crate) struct CopyView {
@@ -78,6 +80,12 @@ pub(crate) struct CopyOptions {
     pub(crate) needs_transcoding: bool,
     /// Are rows whose values cannot be converted passed over?
     pub(crate) skips_errors: bool,
+    /// Must some default be computed row by row, after the rows before were inserted?
+    pub(crate) volatile_defaults: bool,
+    /// Bytes of the line read last, in the server's encoding, without its line end.
+    pub(crate) line_length: i32,
+    /// COPY's count after it.
+    pub(crate) line_number: u64,
 }
 
 impl CopyOptions {
@@ -165,7 +173,18 @@ pub(crate) fn raise_file_error(error: &io::Error, doing: &CStr, name: *const c_c
     unsafe { fastcsv_shim_raise_file_error(error.raw_os_error().unwrap_or(libc::EIO), doing.as_ptr(), name) }
 }
 
+/// Raises the error of a read that failed. [`io::ErrorKind::UnexpectedEof`] stands for a file that has become shorter.
+pub(crate) fn raise_read_error(error: &io::Error, name: *const c_char) -> ! {
+    match (error.kind(), error.raw_os_error()) {
+        // SAFETY: a source's name is a C string. Nothing here has a destructor.
+        (io::ErrorKind::UnexpectedEof, _) => unsafe { fastcsv_shim_raise_changed(name, true) },
+        (io::ErrorKind::OutOfMemory, _) | (_, Some(libc::ENOMEM)) => memory::raise_out_of_memory(),
+        _ => raise_file_error(error, c"read", name),
+    }
+}
+
 unsafe extern "C-unwind" {
+    pub(crate) fn fastcsv_shim_raise_changed(name: *const c_char, is_shorter: bool) -> !;
     fn fastcsv_shim_raise_file_error(error_number: i32, doing: *const c_char, name: *const c_char) -> !;
     pub(crate) fn fastcsv_shim_start_at(state: pg_sys::CopyFromState, line_number: u64, line_end: i32);
     pub(crate) fn fastcsv_shim_restart(
@@ -188,7 +207,21 @@ unsafe extern "C-unwind" {
     pub(crate) fn fastcsv_shim_move_position(query: *const c_char, prefix: i32);
     pub(crate) fn fastcsv_shim_row_was_skipped(state: pg_sys::CopyFromState) -> bool;
     pub(crate) fn fastcsv_shim_check_reject_limit(state: pg_sys::CopyFromState);
-    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState, load: bool);
+    pub(crate) fn fastcsv_shim_show_line(
+        state: pg_sys::CopyFromState,
+        line_number: u64,
+        text: *const c_char,
+        length: i32,
+    );
+    pub(crate) fn fastcsv_shim_show_name_only(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
+    pub(crate) fn fastcsv_shim_default(
+        state: pg_sys::CopyFromState,
+        index: i32,
+        value: *mut *mut pg_sys::ExprState,
+    ) -> i32;
+    pub(crate) fn fastcsv_shim_count_skipped(state: pg_sys::CopyFromState);
     pub(crate) fn fastcsv_shim_closest_name(
         name: *const c_char,
         candidates: *const *const c_char,

@@ -12,7 +12,7 @@ pub(super) const POWERS: [u64; 20] = {
 };
 
 /// A byte in every byte of a word.
-const fn every(byte: u8) -> u64 {
+pub(super) const fn every(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
@@ -180,6 +180,16 @@ fn long(bytes: &[u8]) -> Option<u64> {
     }
     let high = short(top)?.checked_mul(POWERS[16])?;
     high.checked_add(short(middle)? * POWERS[8] + low)
+}
+
+/// Is it negative, and what follows the sign?
+#[inline]
+pub(super) fn signed(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    }
 }
 
 /// A one- or two-digit number at the start, and what follows it.

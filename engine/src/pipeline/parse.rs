@@ -134,17 +134,23 @@ impl Tally {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(shared: &'s Shared) -> Parser<'s> {
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn new(shared: &'s Shared) -> Result<Parser<'s>, OutOfMemory> {
         let plan = &shared.plan;
-        Parser {
+        let (mut scratches, mut values) = (Vec::new(), Vec::new());
+        scratches.try_reserve_exact(plan.needed.len()).map_err(|_| OutOfMemory)?;
+        scratches.resize_with(plan.needed.len(), ColumnScratch::default);
+        values.try_reserve_exact(plan.layout.attributes.len()).map_err(|_| OutOfMemory)?;
+        Ok(Parser {
             shared,
             plan,
             boundaries: Boundaries::new(),
-            former: Former::new(plan.layout.clone()),
-            scratches: plan.needed.iter().map(|_| ColumnScratch::default()).collect(),
-            values: Vec::new(),
+            former: Former::new(plan.layout.without_constants()),
+            scratches,
+            values,
             accounted: 0,
-        }
+        })
     }
 
     /// Parses the records of a chunk, or of its beginning if it is long.
@@ -157,7 +163,7 @@ impl<'s> Parser<'s> {
         loop {
             let part = Chunk { bytes: &bytes[..length], base, limit, is_end: is_end && length == bytes.len() };
             let parsed = match self.plan.output {
-                job::Output::Count if self.plan.needed.is_empty() => match self.count(part, tally) {
+                job::Output::Count if self.plan.decides_nothing() => match self.count(part, tally) {
                     Some(parsed) => parsed,
                     None => self.parse_part(part, tally, out)?,
                 },
@@ -280,7 +286,7 @@ impl<'s> Parser<'s> {
             return Ok(false);
         }
         match self.plan.output {
-            job::Output::Count if self.plan.needed.is_empty() => Ok(true),
+            job::Output::Count if self.plan.decides_nothing() => Ok(true),
             job::Output::MixedRows | job::Output::PlacedRows => Ok(false),
             job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
         }

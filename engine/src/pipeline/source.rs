@@ -48,19 +48,31 @@ impl ReadAt for File {
 /// # Errors
 /// The ticket's end: what the system says, or that the file ends before the buffer is full.
 pub(super) fn read_exact_at(file: &dyn ReadAt, mut buffer: &mut [u8], mut offset: u64) -> Result<(), Stop> {
-    let mut patience = PATIENCE;
     while !buffer.is_empty() {
-        match file.read_at(buffer, offset) {
+        match patiently(|| file.read_at(buffer, offset)) {
             Ok(0) => return Err(Stop::Ticket(Outcome::Short, 0)),
             Ok(length) => {
                 buffer = &mut buffer[length..];
                 offset += length as u64;
             }
-            Err(error) if may_be_tried_again(&error) && patience > 0 => patience -= 1,
             Err(error) => return Err(Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0))),
         }
     }
     Ok(())
+}
+
+/// Reads, and tries again for a while if something came between.
+///
+/// # Errors
+/// Those of the system.
+pub fn patiently(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    let mut patience = PATIENCE;
+    loop {
+        match read() {
+            Err(error) if may_be_tried_again(&error) && patience > 0 => patience -= 1,
+            other => return other,
+        }
+    }
 }
 
 /// Whether a read failed only because something came between.
