@@ -25,7 +25,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::last_run::{self, Run};
 use crate::options::report;
-use crate::referee::{Opening, Referee};
+use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
 use job::Serial;
@@ -246,8 +246,25 @@ impl Reader {
         self.referee
     }
 
+    /// Tells the progress view of rows that were loaded, and of those that a condition has refused, besides what the threads
+    /// have left out.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    pub(crate) unsafe fn report_rows(this: *mut Self, loaded: u64, refused: u64) {
+        // SAFETY: counters in shared memory.
+        unsafe {
+            let update = |number: u32, value: u64| {
+                pg_sys::pgstat_progress_update_param(number.cast_signed(), value.cast_signed());
+            };
+            update(pg_sys::PROGRESS_COPY_TUPLES_PROCESSED, loaded);
+            update(pg_sys::PROGRESS_COPY_TUPLES_EXCLUDED, refused + (*this).filtered());
+            shim::fastcsv_shim_count_skipped(Referee::copy((*this).referee));
+        }
+    }
+
     /// Rows that the threads have left out.
-    pub(crate) fn filtered(&self) -> u64 {
+    fn filtered(&self) -> u64 {
         match self.path {
             // SAFETY: the parallel part lives as long as the reader.
             Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
@@ -350,14 +367,26 @@ impl Reader {
     /// `this` must be alive and is not used again; no slot may hold a row of it.
     pub(crate) unsafe fn end(this: *mut Self, operation: &'static str) {
         // SAFETY: the caller's promise.
+        unsafe { Self::end_as(this, (*this).run(operation), operation == "load") }
+    }
+
+    /// As [`Reader::end`], with the run as the caller tells it.
+    ///
+    /// # Errors
+    /// As for `end`.
+    ///
+    /// # Safety
+    /// As for `end`.
+    pub(crate) unsafe fn end_as(this: *mut Self, run: Option<Run>, is_load: bool) {
+        // SAFETY: the caller's promise.
         unsafe {
-            if let Some(run) = (*this).run(operation) {
+            if let Some(run) = run {
                 last_run::note(run);
             }
             if let Path::Parallel(parallel) = (*this).path {
                 (*parallel).take();
             }
-            Referee::end((*this).referee, operation == "load");
+            Referee::end((*this).referee, is_load);
             pg_sys::FreeExprContext((*this).expressions, true);
         }
     }
