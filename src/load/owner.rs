@@ -113,7 +113,7 @@ unsafe fn is_listed(schema: pg_sys::Oid, catalog: &CStr, wanted: &[(&CStr, pg_sy
                 _ => return false,
             };
             let strategy = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
-            pg_sys::ScanKeyInit(key, number, strategy, pg_sys::Oid::from(equals).into(), *value);
+            pg_sys::ScanKeyInit(key, number, strategy, pg_sys::Oid::from(equals), *value);
         }
         let lock = pg_sys::AccessShareLock.cast_signed();
         let relation = pg_sys::table_open(catalog, lock);
