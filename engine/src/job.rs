@@ -78,7 +78,7 @@ pub enum Input {
     File {
         /// The byte at which the first record to parse starts.
         start: u64,
-        /// The file's size when the scan began; what comes behind it is not read.
+        /// The file's size when the scan began; what comes behind it is not read. More than `start`.
         size: u64,
         /// Bytes of a range.
         range_size: u64,

@@ -639,10 +639,7 @@ impl Parallel {
     /// Raises an error of reading, in the context of the first record that the awaited ticket lacks.
     fn raise_read_error(&self, error: &io::Error) -> ! {
         // SAFETY: the referee lives as long as the scan.
-        unsafe {
-            let place = Checkpoint { number: self.base.number + 1, ..self.base };
-            Referee::raise_read_error(self.referee, place, error)
-        }
+        unsafe { Referee::raise_read_error(self.referee, self.base, error) }
     }
 }
 
