@@ -241,6 +241,7 @@ unsafe fn run_here(opening: &Opening) -> u64 {
         let processed = Rows::run(rows);
         LineContext::pop(context);
         Referee::leave_load(referee);
+        Referee::report_skipped(referee, true);
         (*rows).table.finish();
         Rows::end(rows);
         (*rows).table.close();

@@ -358,7 +358,7 @@ impl Reader {
         })
     }
 
-    /// Ends the read: tells `fastcsv_last_run()`, stops the worker and closes the file.
+    /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it before), stops the worker and closes the file.
     ///
     /// # Errors
     /// Raises COPY's error when a program failed.
@@ -367,7 +367,12 @@ impl Reader {
     /// `this` must be alive and is not used again; no slot may hold a row of it.
     pub(crate) unsafe fn end(this: *mut Self, operation: &'static str) {
         // SAFETY: the caller's promise.
-        unsafe { Self::end_as(this, (*this).run(operation), operation == "load") }
+        unsafe {
+            if operation == "scan" {
+                Referee::report_skipped((*this).referee, false);
+            }
+            Self::end_as(this, (*this).run(operation));
+        }
     }
 
     /// As [`Reader::end`], with the run as the caller tells it.
@@ -377,7 +382,7 @@ impl Reader {
     ///
     /// # Safety
     /// As for `end`.
-    pub(crate) unsafe fn end_as(this: *mut Self, run: Option<Run>, is_load: bool) {
+    pub(crate) unsafe fn end_as(this: *mut Self, run: Option<Run>) {
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(run) = run {
@@ -386,7 +391,7 @@ impl Reader {
             if let Path::Parallel(parallel) = (*this).path {
                 (*parallel).take();
             }
-            Referee::end((*this).referee, is_load);
+            Referee::end((*this).referee);
             pg_sys::FreeExprContext((*this).expressions, true);
         }
     }

@@ -393,18 +393,25 @@ impl Referee {
         }
     }
 
-    /// Ends the read: says how many rows were passed over, as a load or as a scan does, and closes the file or waits for the
-    /// program.
+    /// Says how many rows were passed over, as a load or as a scan does.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn report_skipped(this: *mut Self, is_load: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_report_skipped((*this).state, is_load) }
+    }
+
+    /// Ends the read: closes the file or waits for the program.
     ///
     /// # Errors
     /// Raises COPY's error when the program failed.
     ///
     /// # Safety
     /// As for [`Referee::next_row`]; `this` must not be used again.
-    pub(crate) unsafe fn end(this: *mut Self, load: bool) {
+    pub(crate) unsafe fn end(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
-            shim::fastcsv_shim_report_skipped((*this).state, load);
             pg_raw::EndCopyFrom((*this).state);
             pg_sys::pfree(this.cast());
         }

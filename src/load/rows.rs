@@ -279,19 +279,18 @@ impl Rows {
         }
     }
 
-    /// One more row is loaded, or will be.
+    /// One more row is loaded, or collected.
     ///
     /// # Safety
     /// As for `run`.
     unsafe fn counted(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*this).processed += 1;
-            if (*this).multi.is_full() || !(*this).target.collects {
-                if (*this).multi.is_full() {
-                    Self::flush(this, (*this).target.relation);
-                }
+            if !(*this).target.collects {
+                (*this).processed += 1;
                 Self::report_progress(this);
+            } else if (*this).multi.is_full() {
+                Self::flush(this, (*this).target.relation);
             }
         }
     }
@@ -301,8 +300,9 @@ impl Rows {
     unsafe fn flush(this: *mut Self, current: *mut pg_sys::ResultRelInfo) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*this).multi.flush(&(*this).table, (*this).context, current);
+            (*this).processed += (*this).multi.flush(&(*this).table, (*this).context, current);
             Reader::give_back((*this).reader);
+            Self::report_progress(this);
         }
     }
 

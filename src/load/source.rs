@@ -168,6 +168,9 @@ impl Incoming {
             if found {
                 (*this).handed_out += 1;
             }
+            if !found {
+                Referee::report_skipped(referee, true);
+            }
             if !found || (*this).handed_out.is_multiple_of(REPORTED) {
                 Self::report_progress(this);
             }
@@ -281,7 +284,7 @@ impl Incoming {
         unsafe {
             ACTIVE.with(|active| active.borrow_mut().retain(|rows| *rows != this));
             pg_sys::ExecDropSingleTupleTableSlot((*this).slot);
-            Reader::end_as((*this).reader, Some(run), true);
+            Reader::end_as((*this).reader, Some(run));
             pg_sys::FreeExecutorState((*this).executor);
         }
     }
