@@ -162,7 +162,8 @@ mod tests {
         let bytes = |length| prop::collection::vec(any::<u8>(), length);
         let payload = prop_oneof![3 => bytes(0..40), 1 => bytes(0..900)];
         let entry = (prop::sample::select(kinds.to_vec()), mark(), payload);
-        let with_mark = |(kind, mark, payload): (EntryKind, Mark, Vec<u8>)| (kind, kind.has_mark().then_some(mark), payload);
+        let with_mark =
+            |(kind, mark, payload): (EntryKind, Mark, Vec<u8>)| (kind, kind.has_mark().then_some(mark), payload);
         prop::collection::vec(entry.prop_map(with_mark), 0..12)
     }
 

@@ -49,7 +49,8 @@ fn value(lengths: &'static [usize]) -> BoxedStrategy<Value> {
 
 /// An attribute and its value.
 fn column() -> impl Strategy<Value = (Attribute, Option<Value>)> {
-    prop::sample::select(FORMS).prop_flat_map(|(form, lengths)| (Just(form), prop::option::weighted(0.8, value(lengths))))
+    prop::sample::select(FORMS)
+        .prop_flat_map(|(form, lengths)| (Just(form), prop::option::weighted(0.8, value(lengths))))
 }
 
 fn datum(value: &Value) -> Datum<'_> {

@@ -70,7 +70,8 @@ fn style(quote: u8, escape: u8, bytes: &[u8]) -> Option<LineEnd> {
 /// The places that the plain reader gives, up to the first error of COPY's.
 fn places(quote: u8, escape: u8, bytes: &[u8]) -> (Vec<Checkpoint>, bool) {
     let line_end = style(quote, escape, bytes);
-    let reading = reference::read(&syntax(quote, escape, line_end.unwrap_or(LineEnd::Lf)), &Encoding::AnyByte, bytes, 0);
+    let reading =
+        reference::read(&syntax(quote, escape, line_end.unwrap_or(LineEnd::Lf)), &Encoding::AnyByte, bytes, 0);
     let mut at = Checkpoint::START;
     let mut places = vec![at];
     for (index, record) in reading.records.iter().enumerate() {
