@@ -18,6 +18,7 @@ mod parallel;
 use std::time::Instant;
 
 use fastcsv_engine::filter::Filter;
+use fastcsv_engine::job::Io;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
@@ -52,6 +53,8 @@ pub(crate) struct Wanted {
     /// Whether a row is taken apart into the slot's values: for slots that do not hold heap tuples, and queries that ask
     /// for system columns.
     pub(crate) takes_apart: bool,
+    /// How the threads read a file.
+    pub(crate) io: Io,
 }
 
 /// Who reads.
@@ -124,9 +127,9 @@ impl Reader {
         // SAFETY: the caller's promise. The parallel part is dropped with the query's memory.
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
-            let Wanted { count_only, takes_apart } = (*this).wanted;
+            let Wanted { count_only, takes_apart, io } = (*this).wanted;
             let (relation, referee, rows_read) = ((*this).relation, (*this).referee, (*this).rows);
-            let start = Start { referee, relation, count_only, takes_apart, rows_read, filter };
+            let start = Start { referee, relation, count_only, takes_apart, io, rows_read, filter };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {
                     let mut memory = PgMemoryContexts::For((*this).memory);

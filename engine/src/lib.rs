@@ -6,6 +6,7 @@
 //! * [`first_record`]: its first record, for a look at what may be a header.
 //! * [`scan`]: where its fields and records end.
 //! * [`locate`]: the place in a file that a line number of COPY's means.
+//! * [`mapping`]: mapped files that may become shorter.
 //!
 //! Bytes are bytes here: nothing is decoded, and no field is ever a `str`.
 //!
@@ -27,6 +28,7 @@ pub mod filter;
 pub mod first_record;
 pub mod job;
 pub mod locate;
+pub mod mapping;
 pub mod pipeline;
 mod record;
 pub mod ring;

@@ -278,6 +278,18 @@ impl Shared {
         }
     }
 
+    /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what they
+    /// made of it.
+    ///
+    /// # Errors
+    /// The ticket's end.
+    fn check_input(&self) -> Result<(), Stop> {
+        let failure = match &self.work {
+            Work::File(files) => files.failure(),
+        };
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
     /// Wakes the backend if it waits for this ticket.
     fn tell_consumer(&self, ticket: u64) {
         if self.ring.must_wake_consumer(ticket) {

@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn sample(
         let columns = usize::try_from((*descriptor).natts).unwrap_or(0);
         let values: *mut pg_sys::Datum = pg_sys::palloc(columns.max(1) * size_of::<pg_sys::Datum>()).cast();
         let nulls: *mut bool = pg_sys::palloc(columns.max(1)).cast();
-        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
+        let TableOptions { source, copy, .. } = TableOptions::of((*relation).rd_id);
         let referee = Referee::open(relation, source, copy);
         let executor = pg_sys::CreateExecutorState();
         let expressions = pg_sys::MakePerTupleExprContext(executor);

@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::{self, EntryKind, Mark};
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Attribute, Input, Job, Output};
+use fastcsv_engine::job::{Attribute, Input, Io, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
 use fastcsv_engine::scan::Level;
@@ -107,6 +107,7 @@ pub(crate) struct Start {
     pub(crate) relation: pg_sys::Relation,
     pub(crate) count_only: bool,
     pub(crate) takes_apart: bool,
+    pub(crate) io: Io,
     /// Rows that the referee has read already; not zero.
     pub(crate) rows_read: u64,
     /// What the plan pushes to the threads.
@@ -150,6 +151,7 @@ impl Parallel {
                 start: base.byte,
                 size,
                 line_end,
+                io: start.io,
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
             let worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;

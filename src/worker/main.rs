@@ -14,7 +14,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use fastcsv_engine::job::Job;
+use fastcsv_engine::job::{self, Io, Job};
+use fastcsv_engine::mapping::Mapping;
 use fastcsv_engine::pipeline::{Input, Pipeline, Wake};
 use fastcsv_engine::ring::Ring;
 use pgrx::pg_sys;
@@ -57,9 +58,25 @@ pub(crate) fn run(handle: pg_sys::Datum) {
 /// Opens the file and starts the threads.
 fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, String> {
     let job: Job = serde_json::from_slice(job).map_err(|error| format!("could not read the job: {error}"))?;
-    let file = open_file(shared).map_err(|error| format!("could not open the file in the worker: {error}"))?;
+    let input = open_input(shared, &job.input)?;
     let wake = Box::new(Wakers { shared });
-    Pipeline::start(job, ring, Input::File(Box::new(file)), wake, &spawn_thread).map_err(|error| error.to_string())
+    Pipeline::start(job, ring, input, wake, &spawn_thread).map_err(|error| error.to_string())
+}
+
+/// Opens the file, and maps it if the job says so.
+fn open_input(shared: &Shared, input: &job::Input) -> Result<Input, String> {
+    let file = open_file(shared).map_err(|error| format!("could not open the file in the worker: {error}"))?;
+    match *input {
+        job::Input::File { size, io: Io::Mmap, .. } => {
+            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
+            // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
+            // without a check.
+            let mapping = unsafe { Mapping::new(file, size) };
+            let mapping = mapping.map_err(|error| format!("could not map the file: {error}"))?;
+            Ok(Input::File(Box::new(mapping)))
+        }
+        _ => Ok(Input::File(Box::new(file))),
+    }
 }
 
 /// Sleeps until there is nothing left to do.
@@ -111,12 +128,13 @@ fn open_file(shared: &Shared) -> io::Result<File> {
     Ok(file)
 }
 
-/// Starts a thread with all signals blocked: they are the main thread's.
+/// Starts a thread with all signals blocked but that of a mapped page which is not there: they are the main thread's.
 fn spawn_thread(body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: both sets are written before they are read; the mask is put back below.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
+        libc::sigdelset(all.as_mut_ptr(), libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
     let thread = Builder::new().name("fastcsv".into()).spawn(body);

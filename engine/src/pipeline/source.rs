@@ -31,9 +31,10 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
-    /// Whether what [`ReadAt::slice`] gave is not what the file holds, because the file has become shorter since.
-    fn has_shrunk(&self) -> bool {
-        false
+    /// Why what [`ReadAt::slice`] gave is not what the file held when the scan began, if it is not:
+    /// [`io::ErrorKind::UnexpectedEof`] where the file has become shorter since. To be asked after the bytes were used.
+    fn failure(&self) -> Option<io::Error> {
+        None
     }
 }
 
@@ -51,16 +52,26 @@ pub(super) fn read_exact_at(file: &dyn ReadAt, mut buffer: &mut [u8], mut offset
     let mut patience = PATIENCE;
     while !buffer.is_empty() {
         match file.read_at(buffer, offset) {
-            Ok(0) => return Err(Stop::Ticket(Outcome::Short, 0)),
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             Ok(length) => {
                 buffer = &mut buffer[length..];
                 offset += length as u64;
             }
             Err(error) if may_be_tried_again(&error) && patience > 0 => patience -= 1,
-            Err(error) => return Err(Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0))),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+impl From<io::Error> for Stop {
+    /// The ticket's end.
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Stop::Ticket(Outcome::Short, 0),
+            _ => Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0)),
+        }
+    }
 }
 
 /// Whether a read failed only because something came between.
