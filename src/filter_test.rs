@@ -11,7 +11,8 @@
 //! file both the filter made for that scan and the executor's quals. The answer is
 //! `PUSHED of CLAUSES clauses, PASSED of ROWS rows, WRONG wrong: CONDITION`: how many clauses are pushed, how many rows the
 //! filter passes, of how many it says what it must not, and what was pushed, as EXPLAIN spells it. It must pass what the
-//! executor returns, and nothing else if every clause was pushed.
+//! executor returns, and nothing else if every clause was pushed. Where the plan does without a scan the answer is
+//! `no scan`.
 
 #![expect(unsafe_code, reason = "drives the planner and the executor through their C interface")]
 
@@ -33,12 +34,9 @@ pub(crate) fn compare(call: &Call) -> pg_sys::Datum {
     unsafe {
         pg_sys::SPI_connect();
         let portal = open(query, &arguments(1), &arguments(2));
-        let node = find_scan((*(*portal).queryDesc).planstate).expect("the query scans a foreign table");
-        let mut answer = compare_on(node);
-        let explain = explain((*(*portal).queryDesc).plannedstmt, node);
-        if let Some(condition) = filter::deparsed(node, explain) {
-            answer = format!("{answer}: {}", CStr::from_ptr(condition).to_string_lossy());
-        }
+        let query = (*portal).queryDesc;
+        let answer = find_scan((*query).planstate).map(|node| compare_on(node, (*query).plannedstmt));
+        let answer = answer.unwrap_or_else(|| "no scan".into());
         pg_sys::SPI_cursor_close(portal);
         pg_sys::SPI_finish();
         pg_sys::cstring_to_text_with_len(answer.as_ptr().cast(), answer.len() as c_int).into()
@@ -107,15 +105,13 @@ unsafe fn explain(
 /// Asks both of every row.
 ///
 /// # Safety
-/// `node` must be a scan that has begun.
-unsafe fn compare_on(node: *mut pg_sys::ForeignScanState) -> String {
+/// `node` must be a scan that has begun, and `statement` the plan that it is in.
+unsafe fn compare_on(node: *mut pg_sys::ForeignScanState, statement: *mut pg_sys::PlannedStmt) -> String {
     // SAFETY: the caller's promise. The scan's own callback is called as the executor would: with per-tuple memory that is
     // reset before.
     unsafe {
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
         let quals = (*plan).scan.plan.qual;
-        let table = (*(*node).ss.ss_currentRelation).rd_id;
-        (*plan).fdw_exprs = filter::pushable(quals, (*plan).scan.scanrelid, table);
         let (pushed, clauses) = (pg_sys::list_length((*plan).fdw_exprs), pg_sys::list_length(quals));
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
         let parameters = Parameters::of(Clauses::of(node), node);
@@ -128,7 +124,9 @@ unsafe fn compare_on(node: *mut pg_sys::ForeignScanState) -> String {
             pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
             let slot = iterate(node);
             if u32::from((*slot).tts_flags) & pg_sys::TTS_FLAG_EMPTY != 0 {
-                return format!("{pushed} of {clauses} clauses, {passed} of {rows} rows, {wrong} wrong");
+                let condition = filter::deparsed(node, explain(statement, node));
+                let condition = condition.map_or("".into(), |text| CStr::from_ptr(text).to_string_lossy());
+                return format!("{pushed} of {clauses} clauses, {passed} of {rows} rows, {wrong} wrong: {condition}");
             }
             (*context).ecxt_scantuple = slot;
             let passes = filter.as_ref().is_none_or(|filter| passes(filter, slot));

@@ -8,26 +8,43 @@
 
 #![expect(unsafe_code, reason = "builds a parse tree and hands it to PostgreSQL")]
 
+mod context;
+mod defaults;
 mod header;
+mod multi;
+mod prepare;
+mod rows;
 mod statement;
+mod table;
 
 use std::ffi::{c_char, c_void};
+use std::time::Instant;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::call::Call;
+use crate::last_run::{self, Run};
 use crate::options::{Source, raise, report};
 use crate::pg_raw;
 use crate::position::PositionContext;
-use crate::referee::shim;
+use crate::reader::{Reader, Wanted};
+use crate::referee::shim::{self, CopyOptions};
+use crate::referee::{Opening, Referee};
+use context::LineContext;
+use defaults::Defaults;
+use prepare::Left;
+use rows::Rows;
 use statement::{Argument, Options};
+use table::{RowTriggers, Table};
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
 
 /// One load, in PostgreSQL's memory, without anything that has a destructor.
 struct Load {
+    target: pg_sys::Oid,
+    may_read_files: bool,
     statement: *mut pg_sys::CopyStmt,
     /// The condition as the user wrote it, and as it is parsed; null where there is none.
     condition: *const c_char,
@@ -81,6 +98,8 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
         let source = Source { name: filename, is_program: false };
         load.write(Load {
+            target,
+            may_read_files,
             statement: statement::copy_from(target, filename, columns.as_deref(), options.into_list()),
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
@@ -119,13 +138,86 @@ unsafe fn run(load: *mut Load) -> u64 {
         }
         pg_sys::CommandCounterIncrement();
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-        pg_sys::error_context_stack = (*load).position.push_on(pg_sys::error_context_stack);
-        let mut processed = 0;
-        pg_raw::DoCopy(parse, (*load).statement, -1, 0, &mut processed);
+        let processed = match (*load).may_read_files {
+            true => match prepare::prepare(parse, (*load).statement, (*load).target) {
+                Ok(opening) => run_here(&opening),
+                Err(left) => run_copy(load, left),
+            },
+            false => run_copy(load, "the user may not read files on the server"),
+        };
         pg_sys::error_context_stack = outer;
         pg_sys::PopActiveSnapshot();
         pg_sys::free_parsestate(parse);
         processed
+    }
+}
+
+/// Lets COPY do the load.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_copy(load: *mut Load, left: Left) -> u64 {
+    // SAFETY: the caller's promise. The parse state is a new one: what was found out with the other is not COPY's.
+    unsafe {
+        let started = Instant::now();
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        if !(*load).condition_query.is_null() {
+            (*parse).p_sourcetext = (*load).condition_query;
+        }
+        pg_sys::error_context_stack = (*load).position.push_on(pg_sys::error_context_stack);
+        let mut processed = 0;
+        pg_raw::DoCopy(parse, (*load).statement, -1, 0, &mut processed);
+        pg_sys::free_parsestate(parse);
+        let (path, reason, time) = ("serial", Some(left), started.elapsed());
+        last_run::note(Run { operation: "load", path, reason, rows: processed, time, ..Run::default() });
+        processed
+    }
+}
+
+/// Does the load: COPY's parser or the worker reads, the executor inserts.
+///
+/// # Safety
+/// As for `run`; the opening must be one that `prepare` made.
+unsafe fn run_here(opening: &Opening) -> u64 {
+    // SAFETY: the caller's promise. Everything lives in the current memory context, which lasts as long as the load.
+    // The order in which things are begun and ended is COPY's.
+    unsafe {
+        let reader = Reader::open(opening, Wanted { places: true, ..Wanted::default() });
+        let referee = (*reader).referee();
+        let (_, options) = Referee::views(referee);
+        let table = Table::open(opening, prepare::freezes(opening.options));
+        let collects = collects(opening, &options, &table);
+        let context: *mut LineContext = pg_sys::palloc(size_of::<LineContext>()).cast();
+        context.write(LineContext::new(referee));
+        let rows: *mut Rows = pg_sys::palloc(size_of::<Rows>()).cast();
+        rows.write(Rows::new(table, reader, context, Defaults::of(opening, referee), collects));
+        Referee::enter_load(referee);
+        LineContext::push(context);
+        let processed = Rows::run(rows);
+        LineContext::pop(context);
+        Referee::leave_load(referee);
+        (*rows).table.finish();
+        Rows::end(rows);
+        (*rows).table.close();
+        Reader::end(reader, "load");
+        pg_sys::table_close(opening.relation, pg_sys::NoLock.cast_signed());
+        processed
+    }
+}
+
+/// May rows be collected before they are inserted? As in COPY, not where somebody might look at the table meanwhile.
+///
+/// # Safety
+/// All must be of the same load.
+unsafe fn collects(opening: &Opening, options: &CopyOptions, table: &Table) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let triggers = RowTriggers::of(table.root);
+        let has_transition = table.is_partitioned()
+            && !(*table.root).ri_TrigDesc.is_null()
+            && (*(*table.root).ri_TrigDesc).trig_insert_new_table;
+        let looks_at_table = triggers.before || triggers.instead || has_transition || options.volatile_defaults;
+        !looks_at_table && !pg_sys::contain_volatile_functions(opening.condition.cast())
     }
 }
 

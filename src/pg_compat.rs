@@ -194,6 +194,167 @@ pub(crate) unsafe fn foreign_upper_path(
     }
 }
 
+/// Gives an executor state the range table of a statement's parse state.
+///
+/// # Safety
+/// Both must be alive.
+pub(crate) unsafe fn init_range_table(executor: *mut pg_sys::EState, parse: *mut pg_sys::ParseState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::ExecInitRangeTable(
+            executor,
+            (*parse).p_rtable,
+            #[cfg(not(feature = "pg15"))]
+            (*parse).p_rteperminfos,
+            #[cfg(feature = "pg18")]
+            pg_sys::bms_make_singleton(1),
+        );
+    }
+}
+
+/// Raises PostgreSQL's error if rows cannot be inserted into the relation.
+///
+/// # Safety
+/// The target must be alive.
+pub(crate) unsafe fn check_insert_target(target: *mut pg_sys::ResultRelInfo) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::CheckValidResultRel(
+            target,
+            pg_sys::CmdType::CMD_INSERT,
+            #[cfg(feature = "pg18")]
+            pg_sys::OnConflictAction::ONCONFLICT_NONE,
+            #[cfg(any(feature = "pg17", feature = "pg18"))]
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+/// Notes that the statement inserts into the relation, and so far does nothing else with it.
+///
+/// # Safety
+/// `item` must be the relation's entry in a parse state.
+pub(crate) unsafe fn require_insert(item: *mut pg_sys::ParseNamespaceItem) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let entry = (*item).p_rte;
+        #[cfg(not(feature = "pg15"))]
+        let entry = (*item).p_perminfo;
+        (*entry).requiredPerms = pg_sys::ACL_INSERT as pg_sys::AclMode;
+    }
+}
+
+/// Raises PostgreSQL's error if the user may not insert into these columns (or read those of a condition that was
+/// analysed with `parse`).
+///
+/// # Safety
+/// `item` must be the relation's entry in `parse`, `numbers` a list of column numbers.
+pub(crate) unsafe fn check_insert_privileges(
+    parse: *mut pg_sys::ParseState,
+    item: *mut pg_sys::ParseNamespaceItem,
+    numbers: *mut pg_sys::List,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let entry = (*item).p_rte;
+        #[cfg(not(feature = "pg15"))]
+        let entry = (*item).p_perminfo;
+        for index in 0..pgrx::PgList::<c_int>::from_pg(numbers).len() {
+            let number = pg_sys::list_nth_int(numbers, index as c_int) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            (*entry).insertedCols = pg_sys::bms_add_member((*entry).insertedCols, number);
+        }
+        #[cfg(feature = "pg15")]
+        pg_sys::ExecCheckRTPerms((*parse).p_rtable, true);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::ExecCheckPermissions((*parse).p_rtable, (*parse).p_rteperminfos, true);
+    }
+}
+
+/// Makes the index entries of a row that was inserted; returns the indexes to be checked again later.
+///
+/// # Safety
+/// All must be alive; errors come through whole, so nothing with a destructor on the caller's frames.
+pub(crate) unsafe fn insert_index_entries(
+    target: *mut pg_sys::ResultRelInfo,
+    slot: *mut pg_sys::TupleTableSlot,
+    executor: *mut pg_sys::EState,
+) -> *mut pg_sys::List {
+    unsafe extern "C-unwind" {
+        fn ExecInsertIndexTuples(
+            target: *mut pg_sys::ResultRelInfo,
+            slot: *mut pg_sys::TupleTableSlot,
+            executor: *mut pg_sys::EState,
+            update: bool,
+            no_duplicate_error: bool,
+            conflict: *mut bool,
+            arbiters: *mut pg_sys::List,
+            #[cfg(not(feature = "pg15"))] only_summarizing: bool,
+        ) -> *mut pg_sys::List;
+    }
+    let (conflict, arbiters) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExecInsertIndexTuples(
+            target,
+            slot,
+            executor,
+            false,
+            false,
+            conflict,
+            arbiters,
+            #[cfg(not(feature = "pg15"))]
+            false,
+        )
+    }
+}
+
+/// How a row of the root becomes one of a partition, or null if the two are alike.
+///
+/// # Safety
+/// Both must be alive.
+pub(crate) unsafe fn root_to_partition_map(
+    partition: *mut pg_sys::ResultRelInfo,
+    _executor: *mut pg_sys::EState,
+) -> *mut pg_sys::TupleConversionMap {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*partition).ri_RootToPartitionMap;
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::ExecGetRootToChildMap(partition, _executor);
+    }
+}
+
+/// The subtransaction that gave a relation its current file, if that was in this transaction.
+///
+/// # Safety
+/// The relation must be open.
+pub(crate) unsafe fn new_file_subtransaction(relation: pg_sys::Relation) -> pg_sys::SubTransactionId {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_newRelfilenodeSubid;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_newRelfilelocatorSubid;
+    }
+}
+
+/// The subtransaction that first gave a relation a new file in this transaction.
+///
+/// # Safety
+/// The relation must be open.
+pub(crate) unsafe fn first_file_subtransaction(relation: pg_sys::Relation) -> pg_sys::SubTransactionId {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_firstRelfilenodeSubid;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_firstRelfilelocatorSubid;
+    }
+}
+
 /// Lets SIGTERM only set flags in this background worker; by default it would exit from within the handler.
 pub(crate) fn handle_terminate_by_flag() {
     // SAFETY: installs PostgreSQL's own handler.

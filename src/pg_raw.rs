@@ -51,6 +51,109 @@ unsafe extern "C-unwind" {
     /// Parses SQL text into raw statements.
     pub(crate) fn raw_parser(text: *const c_char, mode: pg_sys::RawParseMode::Type) -> *mut pg_sys::List;
 
+    /// The numbers of the columns that a COPY's column list names, or all that it copies.
+    pub(crate) fn CopyGetAttnums(
+        descriptor: pg_sys::TupleDesc,
+        relation: pg_sys::Relation,
+        names: *mut pg_sys::List,
+    ) -> *mut pg_sys::List;
+
+    /// Analyses an expression.
+    pub(crate) fn transformExpr(
+        parse: *mut pg_sys::ParseState,
+        expression: *mut pg_sys::Node,
+        kind: pg_sys::ParseExprKind::Type,
+    ) -> *mut pg_sys::Node;
+
+    /// Makes sure that an expression is boolean.
+    pub(crate) fn coerce_to_boolean(
+        parse: *mut pg_sys::ParseState,
+        expression: *mut pg_sys::Node,
+        construct: *const c_char,
+    ) -> *mut pg_sys::Node;
+
+    /// Simplifies an expression.
+    pub(crate) fn eval_const_expressions(
+        root: *mut pg_sys::PlannerInfo,
+        expression: *mut pg_sys::Node,
+    ) -> *mut pg_sys::Node;
+
+    /// Prepares to find rows' partitions.
+    pub(crate) fn ExecSetupPartitionTupleRouting(
+        executor: *mut pg_sys::EState,
+        relation: pg_sys::Relation,
+    ) -> *mut PartitionTupleRouting;
+
+    /// Finds a row's partition, and opens it when it is the first.
+    pub(crate) fn ExecFindPartition(
+        modify: *mut pg_sys::ModifyTableState,
+        root: *mut pg_sys::ResultRelInfo,
+        routing: *mut PartitionTupleRouting,
+        slot: *mut pg_sys::TupleTableSlot,
+        executor: *mut pg_sys::EState,
+    ) -> *mut pg_sys::ResultRelInfo;
+
+    /// Closes the partitions that were opened.
+    pub(crate) fn ExecCleanupTupleRouting(modify: *mut pg_sys::ModifyTableState, routing: *mut PartitionTupleRouting);
+
+    /// Computes a row's generated columns.
+    pub(crate) fn ExecComputeStoredGenerated(
+        target: *mut pg_sys::ResultRelInfo,
+        executor: *mut pg_sys::EState,
+        slot: *mut pg_sys::TupleTableSlot,
+        command: pg_sys::CmdType::Type,
+    );
+
+    /// Checks a row's constraints.
+    pub(crate) fn ExecConstraints(
+        target: *mut pg_sys::ResultRelInfo,
+        slot: *mut pg_sys::TupleTableSlot,
+        executor: *mut pg_sys::EState,
+    );
+
+    /// Checks that a row belongs to the partition.
+    pub(crate) fn ExecPartitionCheck(
+        target: *mut pg_sys::ResultRelInfo,
+        slot: *mut pg_sys::TupleTableSlot,
+        executor: *mut pg_sys::EState,
+        raises: bool,
+    ) -> bool;
+
+    /// Fires BEFORE STATEMENT triggers.
+    pub(crate) fn ExecBSInsertTriggers(executor: *mut pg_sys::EState, target: *mut pg_sys::ResultRelInfo);
+
+    /// Fires BEFORE ROW triggers; false if one does not want the row.
+    pub(crate) fn ExecBRInsertTriggers(
+        executor: *mut pg_sys::EState,
+        target: *mut pg_sys::ResultRelInfo,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> bool;
+
+    /// Queues AFTER ROW triggers.
+    pub(crate) fn ExecARInsertTriggers(
+        executor: *mut pg_sys::EState,
+        target: *mut pg_sys::ResultRelInfo,
+        slot: *mut pg_sys::TupleTableSlot,
+        recheck: *mut pg_sys::List,
+        transition: *mut pg_sys::TransitionCaptureState,
+    );
+
+    /// Fires AFTER STATEMENT triggers.
+    pub(crate) fn ExecASInsertTriggers(
+        executor: *mut pg_sys::EState,
+        target: *mut pg_sys::ResultRelInfo,
+        transition: *mut pg_sys::TransitionCaptureState,
+    );
+
+    /// Fires queued triggers.
+    pub(crate) fn AfterTriggerEndQuery(executor: *mut pg_sys::EState);
+
+    /// Copies a value into the current memory context.
+    pub(crate) fn datumCopy(value: pg_sys::Datum, is_by_value: bool, length: c_int) -> pg_sys::Datum;
+
+    /// Does what a pending interrupt asks for.
+    fn ProcessInterrupts();
+
     /// Wakes who waits on a latch. Atomics and `kill`: it may be called from any thread.
     pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
 
@@ -89,4 +192,44 @@ unsafe extern "C-unwind" {
 pub(crate) unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: the caller's promise; every kind of slot can be emptied.
     unsafe { (*(*slot).tts_ops).clear.expect("a slot can be emptied")(slot) }
+}
+
+/// How rows find their partitions: PostgreSQL's own business.
+#[repr(C)]
+pub(crate) struct PartitionTupleRouting {
+    hidden: [u8; 0],
+}
+
+/// Makes a slot's row independent of other memory.
+///
+/// # Safety
+/// The slot must hold a row.
+#[inline]
+pub(crate) unsafe fn materialize_slot(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; every kind of slot can do so.
+    unsafe { (*(*slot).tts_ops).materialize.expect("a slot can be materialized")(slot) }
+}
+
+/// Copies a row from one slot to another of the same row type.
+///
+/// # Safety
+/// Both must be alive, and `from` hold a row.
+#[inline]
+pub(crate) unsafe fn copy_slot(to: *mut pg_sys::TupleTableSlot, from: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; every kind of slot can do so.
+    unsafe { (*(*to).tts_ops).copyslot.expect("a slot can be copied to")(to, from) }
+}
+
+/// Lets the user cancel.
+///
+/// # Safety
+/// As for every function here.
+#[inline]
+pub(crate) unsafe fn check_for_interrupts() {
+    // SAFETY: a flag that signal handlers set.
+    unsafe {
+        if pg_sys::InterruptPending != 0 {
+            ProcessInterrupts();
+        }
+    }
 }

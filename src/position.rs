@@ -56,6 +56,11 @@ impl PositionContext {
         Self { callback, source, start, descriptor, records: Some(0) }
     }
 
+    /// The context below ours on PostgreSQL's stack.
+    pub(crate) fn outer(&self) -> *mut pg_sys::ErrorContextCallback {
+        self.callback.previous
+    }
+
     /// The read goes on at `start`.
     pub(crate) fn restart(&mut self, start: Checkpoint, descriptor: Option<RawFd>) {
         (self.start, self.descriptor, self.records) = (start, descriptor, Some(0));

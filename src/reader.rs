@@ -18,13 +18,14 @@ mod parallel;
 use std::time::Instant;
 
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::Io;
+use fastcsv_engine::job::{Constant, Io};
+use fastcsv_engine::locate::Checkpoint;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::last_run::{self, Run};
-use crate::options::{Source, report};
-use crate::referee::Referee;
+use crate::options::report;
+use crate::referee::{Opening, Referee};
 use job::Serial;
 use parallel::{Parallel, Start};
 
@@ -53,6 +54,8 @@ pub(crate) struct Wanted {
     /// Whether a row is taken apart into the slot's values: for slots that do not hold heap tuples, and queries that ask
     /// for system columns.
     pub(crate) takes_apart: bool,
+    /// Whether the place of each row is wanted too.
+    pub(crate) places: bool,
     /// How the threads read a file.
     pub(crate) io: Io,
 }
@@ -78,6 +81,36 @@ pub(crate) enum Found {
     End,
 }
 
+/// What [`Reader::next_item`] found.
+#[derive(Clone, Copy)]
+pub(crate) enum Item {
+    /// A finished tuple of the relation's row type.
+    Tuple {
+        data: pg_sys::HeapTupleHeader,
+        length: u32,
+        place: RowPlace,
+        /// Whether it stays where it is until [`Reader::give_back`]; otherwise until the next call.
+        is_lasting: bool,
+    },
+    /// A row, in the slot; its values live until the next call. The referee knows the place of those that come without.
+    InSlot { place: Option<RowPlace> },
+    /// No more can be read before [`Reader::give_back`].
+    Full,
+    /// The end.
+    End,
+}
+
+/// The place of a row, as COPY's messages tell it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowPlace {
+    /// Where its record starts.
+    pub(crate) start: Checkpoint,
+    /// COPY's counter once it has read the record.
+    pub(crate) number: u64,
+    /// Bytes of the record in the server's encoding, without its line end.
+    pub(crate) length: u32,
+}
+
 impl Reader {
     /// Opens the source. The current memory context must be the query's.
     ///
@@ -86,19 +119,15 @@ impl Reader {
     ///
     /// # Safety
     /// As for [`Referee::open`].
-    pub(crate) unsafe fn open(
-        relation: pg_sys::Relation,
-        source: Source,
-        options: *mut pg_sys::List,
-        wanted: Wanted,
-    ) -> *mut Reader {
+    pub(crate) unsafe fn open(opening: &Opening, wanted: Wanted) -> *mut Reader {
         // SAFETY: the caller's promise.
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
             let executor = pg_sys::CreateExecutorState();
             let expressions = pg_sys::MakePerTupleExprContext(executor);
-            let referee = Referee::open(relation, source, options);
+            let referee = Referee::open(opening);
             let memory = pg_sys::CurrentMemoryContext;
+            let (relation, path) = (opening.relation, Path::Undecided);
             reader.write(Reader {
                 relation,
                 referee,
@@ -108,7 +137,7 @@ impl Reader {
                 wanted,
                 rows: 0,
                 started: None,
-                path: Path::Undecided,
+                path,
             });
             reader
         }
@@ -119,17 +148,18 @@ impl Reader {
         matches!(self.path, Path::Undecided) && self.rows > 0
     }
 
-    /// Decides who reads on behind the first row; the threads are handed the filter.
+    /// Decides who reads on behind the first row; the threads are handed the filter, and the values of attributes that are
+    /// the same in every row and not in the file.
     ///
     /// # Safety
     /// `this` must be alive and undecided.
-    pub(crate) unsafe fn decide(this: *mut Self, filter: Option<Filter>) {
+    pub(crate) unsafe fn decide(this: *mut Self, filter: Option<Filter>, constants: Vec<(usize, Constant)>) {
         // SAFETY: the caller's promise. The parallel part is dropped with the query's memory.
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
-            let Wanted { count_only, takes_apart, io } = (*this).wanted;
+            let wanted = (*this).wanted;
             let (relation, referee, rows_read) = ((*this).relation, (*this).referee, (*this).rows);
-            let start = Start { referee, relation, count_only, takes_apart, io, rows_read, filter };
+            let start = Start { referee, relation, wanted, rows_read, filter, constants };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {
                     let mut memory = PgMemoryContexts::For((*this).memory);
@@ -169,6 +199,70 @@ impl Reader {
                 Found::End => 0,
             };
             found
+        }
+    }
+
+    /// As [`Reader::next`], but a tuple is not put into the slot: who collects rows has slots of their own.
+    ///
+    /// # Errors
+    /// As for `next`.
+    ///
+    /// # Safety
+    /// As for `next`. Tuples that are lasting stay where they are until [`Reader::give_back`].
+    pub(crate) unsafe fn next_item(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Item {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let expressions = (*this).expressions;
+            let item = match (*this).path {
+                Path::Parallel(parallel) => {
+                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
+                    Parallel::next_item(parallel, slot, expressions)
+                }
+                Path::Undecided | Path::Serial(_) => match Self::next_serial(this, slot, expressions) {
+                    Found::Row | Found::Rows(_) => Item::InSlot { place: None },
+                    Found::End => Item::End,
+                },
+            };
+            (*this).rows += u64::from(matches!(item, Item::InSlot { .. } | Item::Tuple { .. }));
+            item
+        }
+    }
+
+    /// The rows collected so far are not needed any more.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    pub(crate) unsafe fn give_back(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Path::Parallel(parallel) = (*this).path
+                && let Some(parallel) = &mut *parallel
+            {
+                parallel.give_back();
+            }
+        }
+    }
+
+    /// The referee, which knows the place of rows that come without one.
+    pub(crate) fn referee(&self) -> *mut Referee {
+        self.referee
+    }
+
+    /// Rows that the threads have left out.
+    pub(crate) fn filtered(&self) -> u64 {
+        match self.path {
+            // SAFETY: the parallel part lives as long as the reader.
+            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
+            Path::Undecided | Path::Serial(_) => 0,
+        }
+    }
+
+    /// What COPY's counter says at the end of the input, if the referee has not come there itself.
+    pub(crate) fn end_number(&self) -> Option<u64> {
+        match self.path {
+            // SAFETY: as above.
+            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_number),
+            Path::Undecided | Path::Serial(_) => None,
         }
     }
 
@@ -224,7 +318,7 @@ impl Reader {
             if let Path::Parallel(parallel) = (*this).path {
                 (*parallel).take();
             }
-            Referee::end((*this).referee);
+            Referee::end((*this).referee, operation == "load");
             pg_sys::FreeExecutorState((*this).executor);
         }
     }

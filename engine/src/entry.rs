@@ -12,6 +12,8 @@
 pub enum EntryKind {
     /// A finished tuple.
     Row,
+    /// A mark and a finished tuple.
+    PlacedRow,
     /// A mark and a tuple in which some attributes are text.
     MixedRow,
     /// A mark and a record as it stands in the file, for COPY.
@@ -26,23 +28,28 @@ impl EntryKind {
     fn from_byte(byte: u8) -> EntryKind {
         match byte {
             0 => EntryKind::Row,
-            1 => EntryKind::MixedRow,
+            1 => EntryKind::PlacedRow,
+            2 => EntryKind::MixedRow,
             _ => EntryKind::Record,
         }
     }
 }
 
-/// Where in its segment a record starts.
+/// Where in its segment a record starts, and how long it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Its offset in the input, 0-based.
     pub byte: u64,
     /// Records of the segment before it.
-    pub records: u64,
+    pub records: u32,
     /// Physical line ends of the segment before it.
-    pub lines: u64,
+    pub lines: u32,
     /// Line ends inside quotes, as COPY counts them, of the segment before it.
-    pub inner: u64,
+    pub inner: u32,
+    /// Those of the record itself.
+    pub own_inner: u32,
+    /// Bytes of the record in the server's encoding, its line end not counted.
+    pub length: u32,
 }
 
 /// Bytes of an entry before its mark or payload.
@@ -76,8 +83,9 @@ pub(crate) fn write(
     entry[..4].copy_from_slice(&(fits as u32).to_le_bytes());
     entry[4..HEAD].copy_from_slice(&[kind as u8, u8::from(fits < payload.len()), 0, u8::from(mark.is_some())]);
     if let Some(mark) = mark {
-        let words = [mark.byte, mark.records, mark.lines, mark.inner];
-        for (place, word) in entry[HEAD..head].chunks_exact_mut(8).zip(words) {
+        entry[HEAD..HEAD + 8].copy_from_slice(&mark.byte.to_le_bytes());
+        let words = [mark.records, mark.lines, mark.inner, mark.own_inner, mark.length, 0];
+        for (place, word) in entry[HEAD + 8..head].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
     }
@@ -113,7 +121,15 @@ pub fn read(block: &[u8], offset: usize) -> Option<(Entry<'_>, usize)> {
     Some((Entry { kind, more: head[5] != 0, mark, payload }, next))
 }
 
+#[inline]
 fn read_mark(bytes: &[u8; MARK]) -> Mark {
-    let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().expect("eight bytes"));
-    Mark { byte: word(0), records: word(1), lines: word(2), inner: word(3) }
+    let word = |i: usize| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+    Mark {
+        byte: u64::from(word(0)) | u64::from(word(4)) << 32,
+        records: word(8),
+        lines: word(12),
+        inner: word(16),
+        own_inner: word(20),
+        length: word(24),
+    }
 }

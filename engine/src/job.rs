@@ -145,6 +145,17 @@ pub struct Layout {
     pub type_id: u32,
     /// The row type's modifier.
     pub type_modifier: i32,
+    /// Attributes that are the same in every row (0-based), with their values; others that no field goes to are NULL.
+    pub constants: Vec<(usize, Constant)>,
+}
+
+/// A value that is the same in every row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Constant {
+    /// See [`Datum::Word`](crate::convert::Datum::Word).
+    Word(u64),
+    /// See [`Datum::Bytes`](crate::convert::Datum::Bytes).
+    Bytes(Vec<u8>),
 }
 
 /// How one attribute is stored.
@@ -163,6 +174,8 @@ pub struct Attribute {
 pub enum Output {
     /// Rows.
     Rows,
+    /// Rows, each with its place.
+    PlacedRows,
     /// Rows in which some attributes are text, for PostgreSQL's input functions; each comes with its place.
     MixedRows,
     /// Only how many rows there are (that satisfy the filter).

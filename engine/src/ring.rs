@@ -38,7 +38,7 @@ use std::ptr::NonNull;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use layout::{Head, Link, Slot};
 
-/// Free blocks that only the awaited ticket may take.
+/// Free blocks that only the awaited ticket may take, beside as many as the backend may keep.
 pub const RESERVE: u32 = 2;
 
 /// No block, where a block's number plus one stands.
@@ -89,6 +89,11 @@ impl Ring {
         // SAFETY: the caller's promise.
         let geometry = unsafe { base.cast::<Head>().as_ref() }.geometry;
         Ring { base, geometry }
+    }
+
+    /// Where the ring lies in this process.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
     }
 
     /// The ring's dimensions.
@@ -157,7 +162,7 @@ impl Ring {
     /// Takes a free block for `ticket`, if it may have one.
     fn take(&self, ticket: u64) -> Option<u32> {
         let head = self.head();
-        let keep = if ticket == self.awaited() { 0 } else { RESERVE };
+        let keep = if ticket == self.awaited() { 0 } else { RESERVE + self.geometry.kept };
         let mut free = head.free.load(Ordering::Relaxed);
         loop {
             if free <= keep {

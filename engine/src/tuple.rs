@@ -38,13 +38,21 @@ pub struct OutOfMemory;
 #[derive(Debug)]
 pub struct Former {
     layout: Layout,
+    /// Bytes that everything but the contents of varlenas may take at most.
+    frame: usize,
+    /// Storage, which only grows.
     bytes: Vec<u8>,
 }
 
 impl Former {
     /// A former of rows.
     pub fn new(layout: Layout) -> Former {
-        Former { layout, bytes: Vec::new() }
+        let attributes = &layout.attributes;
+        // Each value may need up to 7 bytes of padding and a header of 4; and a store of 8 bytes past the last one must fit.
+        let length = |attribute: &Attribute| attribute.length.map_or(4, usize::from) + MAX_ALIGN;
+        let values: usize = attributes.iter().map(length).sum();
+        let frame = HEADER + attributes.len().div_ceil(8) + 2 * MAX_ALIGN + values;
+        Former { layout, frame, bytes: Vec::new() }
     }
 
     /// Bytes of memory held.
@@ -58,27 +66,31 @@ impl Former {
     /// If there is no memory for it.
     pub fn form(&mut self, values: &[Option<Datum<'_>>]) -> Result<&[u8], OutOfMemory> {
         debug_assert_eq!(values.len(), self.layout.attributes.len());
-        let has_null = values.iter().any(Option::is_none);
+        let has_null = self.reserve(values)?;
         let bitmap = if has_null { values.len().div_ceil(8) } else { 0 };
         let data_offset = (HEADER + bitmap).next_multiple_of(MAX_ALIGN);
-        self.reserve(data_offset, values)?;
-        let bytes = &mut self.bytes;
-        bytes.resize(data_offset, 0);
+        let bytes = &mut self.bytes[..];
+        bytes[HEADER..data_offset].fill(0);
+        let mut at = data_offset;
         let mut has_variable_width = false;
         for (attribute, value) in self.layout.attributes.iter().zip(values) {
-            let Some(value) = value else { continue };
-            match (*value, attribute.length) {
-                (Datum::Word(word), Some(length)) => push_word(bytes, *attribute, word, length),
-                (Datum::Bytes(content), Some(_)) => {
-                    pad(bytes, attribute.align);
-                    bytes.extend_from_slice(content);
+            at = match (value, attribute.length) {
+                (None, _) => at,
+                (Some(Datum::Word(word)), length) => {
+                    let at = pad(bytes, at, attribute.align);
+                    // All 8 bytes, whatever the length: what is too many is overwritten by what follows.
+                    bytes[at..at + MAX_ALIGN].copy_from_slice(&word.to_le_bytes());
+                    at + usize::from(length.expect("a varlena's content is bytes"))
                 }
-                (Datum::Bytes(content), None) => {
+                (Some(Datum::Bytes(content)), Some(_)) => {
+                    let at = pad(bytes, at, attribute.align);
+                    put(bytes, at, content)
+                }
+                (Some(Datum::Bytes(content)), None) => {
                     has_variable_width = true;
-                    push_varlena(bytes, *attribute, content);
+                    put_varlena(bytes, at, *attribute, content)
                 }
-                (Datum::Word(_), None) => unreachable!("a varlena's content is bytes"),
-            }
+            };
         }
         if has_null {
             for (i, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {
@@ -86,27 +98,31 @@ impl Former {
             }
         }
         let mask = if has_null { HAS_NULL } else { 0 } | if has_variable_width { HAS_VARIABLE_WIDTH } else { 0 };
-        self.write_header(mask, data_offset);
-        Ok(&self.bytes)
+        self.write_header(at, mask, data_offset);
+        Ok(&self.bytes[..at])
     }
 
-    /// Makes room, so that nothing after it allocates.
-    fn reserve(&mut self, data_offset: usize, values: &[Option<Datum<'_>>]) -> Result<(), OutOfMemory> {
-        let content = |value: &Option<Datum<'_>>| match value {
-            Some(Datum::Bytes(content)) => content.len(),
-            _ => 0,
-        };
-        // Each value may need 8 bytes, or a header of 4, and up to 7 of padding.
-        let most = data_offset + values.iter().map(|value| 2 * MAX_ALIGN + content(value)).sum::<usize>();
-        self.bytes.clear();
-        self.bytes.try_reserve(most).map_err(|_| OutOfMemory)
+    /// Makes room, so that nothing after it allocates; says whether something is NULL.
+    fn reserve(&mut self, values: &[Option<Datum<'_>>]) -> Result<bool, OutOfMemory> {
+        let (mut most, mut has_null) = (self.frame, false);
+        for value in values {
+            match value {
+                None => has_null = true,
+                Some(Datum::Bytes(content)) => most += content.len(),
+                Some(Datum::Word(_)) => {}
+            }
+        }
+        if most > self.bytes.len() {
+            self.bytes.try_reserve(most - self.bytes.len()).map_err(|_| OutOfMemory)?;
+            self.bytes.resize(most, 0);
+        }
+        Ok(has_null)
     }
 
-    fn write_header(&mut self, mask: u16, data_offset: usize) {
-        let length = self.bytes.len() as u32;
+    fn write_header(&mut self, length: usize, mask: u16, data_offset: usize) {
         let attributes = self.layout.attributes.len() as u16;
         let header = &mut self.bytes[..HEADER];
-        header[0..4].copy_from_slice(&(length << 2).to_le_bytes());
+        header[0..4].copy_from_slice(&((length as u32) << 2).to_le_bytes());
         header[4..8].copy_from_slice(&self.layout.type_modifier.to_le_bytes());
         header[8..12].copy_from_slice(&self.layout.type_id.to_le_bytes());
         header[12..18].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0, 0]);
@@ -116,33 +132,30 @@ impl Former {
     }
 }
 
-#[inline]
-fn pad(bytes: &mut Vec<u8>, align: u8) {
-    let length = bytes.len().next_multiple_of(usize::from(align));
-    bytes.resize(length, 0);
+/// Where the next value of that alignment goes; what lies between is zero then.
+#[inline(always)]
+fn pad(bytes: &mut [u8], at: usize, align: u8) -> usize {
+    bytes[at..at + MAX_ALIGN].fill(0);
+    at.next_multiple_of(usize::from(align))
 }
 
-#[inline]
-fn push_word(bytes: &mut Vec<u8>, attribute: Attribute, word: u64, length: u16) {
-    pad(bytes, attribute.align);
-    let word = word.to_le_bytes();
-    match length {
-        8 => bytes.extend_from_slice(&word),
-        4 => bytes.extend_from_slice(&word[..4]),
-        2 => bytes.extend_from_slice(&word[..2]),
-        _ => bytes.push(word[0]),
-    }
+/// Copies a content; returns where it ends.
+#[inline(always)]
+fn put(bytes: &mut [u8], at: usize, content: &[u8]) -> usize {
+    let end = at + content.len();
+    bytes[at..end].copy_from_slice(content);
+    end
 }
 
-#[inline]
-fn push_varlena(bytes: &mut Vec<u8>, attribute: Attribute, content: &[u8]) {
+#[inline(always)]
+fn put_varlena(bytes: &mut [u8], at: usize, attribute: Attribute, content: &[u8]) -> usize {
     if attribute.packable && content.len() <= SHORT {
-        bytes.push(((content.len() as u8 + 1) << 1) | 1);
-    } else {
-        pad(bytes, attribute.align);
-        bytes.extend_from_slice(&((content.len() as u32 + 4) << 2).to_le_bytes());
+        bytes[at] = ((content.len() as u8 + 1) << 1) | 1;
+        return put(bytes, at + 1, content);
     }
-    bytes.extend_from_slice(content);
+    let at = pad(bytes, at, attribute.align);
+    bytes[at..at + 4].copy_from_slice(&((content.len() as u32 + 4) << 2).to_le_bytes());
+    put(bytes, at + 4, content)
 }
 
 /// What a reader of one attribute finds in a tuple.

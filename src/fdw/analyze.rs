@@ -11,7 +11,7 @@ use pgrx::{PgRelation, pg_sys};
 use super::plan;
 use crate::options::{TableOptions, report};
 use crate::pg_compat;
-use crate::referee::{Referee, shim};
+use crate::referee::{Opening, Referee, shim};
 
 /// AnalyzeForeignTable: a file can be sampled; a program's output is not, since it may be another every time.
 #[pg_guard]
@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn sample(
         let values: *mut pg_sys::Datum = pg_sys::palloc(columns.max(1) * size_of::<pg_sys::Datum>()).cast();
         let nulls: *mut bool = pg_sys::palloc(columns.max(1)).cast();
         let TableOptions { source, copy, .. } = TableOptions::of((*relation).rd_id);
-        let referee = Referee::open(relation, source, copy);
+        let referee = Referee::open(&Opening::of(relation, source, copy));
         let executor = pg_sys::CreateExecutorState();
         let expressions = pg_sys::MakePerTupleExprContext(executor);
         let row_memory = (*expressions).ecxt_per_tuple_memory;
@@ -71,7 +71,7 @@ unsafe extern "C-unwind" fn sample(
                 reservoir.offer(|| pg_sys::heap_form_tuple(descriptor, values, nulls));
             }
         }
-        Referee::end(referee);
+        Referee::end(referee, false);
         pg_sys::FreeExecutorState(executor);
         *total_rows = reservoir.seen;
         *total_dead_rows = 0.0;

@@ -41,12 +41,8 @@ pub(super) unsafe extern "C-unwind" fn add_paths(
             return;
         }
         let entry = *(*root).simple_rte_array.add((*input).relid as usize);
-        let clauses = pg_sys::extract_actual_clauses((*input).baserestrictinfo, false);
-        let list = PgList::<pg_sys::Node>::from_pg(clauses);
-        let pushed = filter::pushable(clauses, (*input).relid, (*entry).relid);
-        let every_one = PgList::<pg_sys::Node>::from_pg(pushed).len() == list.len()
-            && list.len() == PgList::<pg_sys::Node>::from_pg((*input).baserestrictinfo).len();
-        if !every_one || filter::has_internal_parameters(clauses) {
+        let Some(clauses) = filter::decided((*input).baserestrictinfo, (*input).relid, (*entry).relid) else { return };
+        if filter::has_internal_parameters(clauses) {
             return;
         }
         let scan = (*input).cheapest_total_path;
@@ -54,7 +50,7 @@ pub(super) unsafe extern "C-unwind" fn add_paths(
             return;
         }
         let private = Private::of((*scan.cast::<pg_sys::ForeignPath>()).fdw_private);
-        let private = Private { count_only: true, clauses: pushed, varno: (*input).relid, ..private };
+        let private = Private { count_only: true, clauses, varno: (*input).relid, ..private };
         let total_cost = (*scan).total_cost;
         let parts = PathParts { rows: 1.0, startup_cost: total_cost, total_cost, private: private.into_list() };
         pg_sys::add_path(output, pg_compat::foreign_upper_path(root, output, &parts));

@@ -34,14 +34,17 @@ use super::plan::{self, Private};
 use translate::{Given, Translator};
 pub(crate) use value::datum;
 
-/// The clauses that a filter can decide, in the same order.
+/// The clauses that a filter can decide, bare and in the same order.
 ///
-/// `clauses` are the scan's, bare and in the order in which the executor will check them, as GetForeignPlan gets them;
-/// `varno` is the relation's number in their Vars.
+/// `clauses` are those that GetForeignPlan gets: RestrictInfos, in the order in which the executor will check them. (Bare
+/// ones will do where no security barrier is.) `varno` is the relation's number in their Vars.
 ///
-/// Only the clauses before the first that might raise an error are looked at. Where the executor meets such a clause
-/// first, it meets it on rows too that a later clause refuses, and those must still reach it. (The planner puts cheap
-/// clauses first, and the ones that a filter can decide are the cheapest there are.)
+/// Two things keep a clause back that a filter could decide.
+///
+/// * One before it may raise an error. The executor meets that one first, on rows too that the later clause refuses, so
+///   they must still reach it. (The planner puts cheap clauses first, and what a filter can decide is as cheap as any.)
+/// * One before it hides rows from the user (of a view that is a security barrier, or by a policy) and is not pushed. Of
+///   hidden rows only what is leakproof may be asked: EXPLAIN ANALYZE tells how many the filter refuses.
 ///
 /// # Safety
 /// `clauses` must be a list of planned boolean expressions, and `table` the locked table that they are about.
@@ -51,19 +54,79 @@ pub(crate) unsafe fn pushable(
     table: pg_sys::Oid,
 ) -> *mut pg_sys::List {
     let mut chosen = std::ptr::null_mut();
+    let mut lowest_left = None;
     // SAFETY: the caller's promise.
     unsafe {
         let mut later = |_| Given::Later;
         let mut translator = Translator::new(varno, table, &mut later);
-        for clause in nodes(clauses) {
-            if translator.condition(clause).is_some() {
-                chosen = pg_sys::lappend(chosen, clause.cast());
-            } else if !harmless::is_harmless(clause) {
+        for Clause { expression, security_level, leakproof } in nodes(clauses).filter_map(|node| Clause::of(node)) {
+            let hidden_before = lowest_left.is_some_and(|lowest| lowest < security_level);
+            if (leakproof || !hidden_before) && translator.condition(expression).is_some() {
+                chosen = pg_sys::lappend(chosen, expression.cast());
+            } else if harmless::is_harmless(expression) {
+                lowest_left = Some(lowest_left.map_or(security_level, |lowest| security_level.min(lowest)));
+            } else {
                 break;
             }
         }
     }
     chosen
+}
+
+/// The clauses, bare, if a filter will decide every single one of them, whatever values its parameters will have: such a
+/// filter passes what satisfies the clauses and nothing else, and no executor need check again. `None` if there is one
+/// that it may leave undecided.
+///
+/// # Safety
+/// As for [`pushable`].
+pub(crate) unsafe fn decided(
+    clauses: *mut pg_sys::List,
+    varno: pg_sys::Index,
+    table: pg_sys::Oid,
+) -> Option<*mut pg_sys::List> {
+    let mut chosen = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut later = |_| Given::Later;
+        let mut translator = Translator::new(varno, table, &mut later);
+        for node in nodes(clauses) {
+            let expression = Clause::of(node)?.expression;
+            translator.condition(expression)?;
+            chosen = pg_sys::lappend(chosen, expression.cast());
+        }
+        translator.is_certain().then_some(chosen)
+    }
+}
+
+/// A clause as the planner keeps it.
+struct Clause {
+    expression: *mut pg_sys::Node,
+    /// Clauses of a lower level decide which rows one of a higher level may see.
+    security_level: pg_sys::Index,
+    /// It may see all; known only where there are levels.
+    leakproof: bool,
+}
+
+impl Clause {
+    /// `None` if the clause is not checked row by row.
+    ///
+    /// # Safety
+    /// `node` must be a RestrictInfo or a boolean expression.
+    unsafe fn of(node: *mut pg_sys::Node) -> Option<Clause> {
+        // SAFETY: the caller's promise; the tag names the struct.
+        unsafe {
+            if (*node).type_ != pg_sys::NodeTag::T_RestrictInfo {
+                return Some(Clause { expression: node, security_level: 0, leakproof: false });
+            }
+            let info = &*node.cast::<pg_sys::RestrictInfo>();
+            let clause = Clause {
+                expression: info.clause.cast(),
+                security_level: info.security_level,
+                leakproof: info.leakproof,
+            };
+            (!info.pseudoconstant).then_some(clause)
+        }
+    }
 }
 
 /// The pushed clauses of a plan.
@@ -92,6 +155,24 @@ impl Clauses {
             let private = Private::of((*plan).fdw_private);
             Clauses { list: private.clauses, varno: private.varno, table }
         }
+    }
+}
+
+/// The filter of clauses without parameters that belong to no plan, as far as they can be decided.
+///
+/// # Safety
+/// As for [`pushable`].
+pub(crate) unsafe fn of_clauses(
+    clauses: *mut pg_sys::List,
+    varno: pg_sys::Index,
+    table: pg_sys::Oid,
+) -> Option<Filter> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let list = pushable(clauses, varno, table);
+        let mut none = |_| Given::Later;
+        let conditions = conditions(Clauses { list, varno, table }, &mut none);
+        (!conditions.is_empty()).then(|| Filter::new(Condition::all(conditions)))
     }
 }
 

@@ -271,8 +271,8 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         if (*relation).reloptkind == pg_sys::RelOptKind::RELOPT_UPPER_REL {
             return count::make_plan(relation, private, targets);
         }
-        let conditions = pg_sys::extract_actual_clauses(conditions, false);
         let pushed = filter::pushable(conditions, (*relation).relid, table);
+        let conditions = pg_sys::extract_actual_clauses(conditions, false);
         pg_sys::make_foreignscan(targets, conditions, (*relation).relid, pushed, private, none, none, outer_plan)
     }
 }

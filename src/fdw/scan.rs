@@ -14,6 +14,7 @@ use crate::last_run::Run;
 use crate::options::{Source, TableOptions};
 use crate::pg_raw;
 use crate::reader::{Found, Reader, Wanted};
+use crate::referee::Opening;
 
 /// A scan in progress, in the query's memory. It owns nothing with a destructor.
 pub(super) struct Scan {
@@ -49,12 +50,12 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         };
         let TableOptions { source, io, copy } = TableOptions::of((*relation).rd_id);
         let options = pg_sys::list_concat(copy, private.options);
-        let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, io };
+        let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, places: false, io };
         let clauses = Clauses::of(node);
         let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, node));
         let count = is_count.then(|| Count::begin(node, relation, clauses));
         let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
-        let reader = Reader::open(relation, source, options, wanted);
+        let reader = Reader::open(&Opening::of(relation, source, options), wanted);
         scan.write(Scan { relation, source, options, wanted, parameters, reader, pending: 0, count });
         (*node).fdw_state = scan.cast();
     }
@@ -107,7 +108,7 @@ impl Scan {
         unsafe {
             if (*(*scan).reader).is_undecided() {
                 let filter = (*scan).parameters.and_then(|parameters| parameters.filter(node));
-                Reader::decide((*scan).reader, filter);
+                Reader::decide((*scan).reader, filter, Vec::new());
             }
         }
     }
@@ -128,7 +129,8 @@ pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanStat
         end_reader(node, scan);
         (*scan).pending = 0;
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        (*scan).reader = Reader::open((*scan).relation, (*scan).source, (*scan).options, (*scan).wanted);
+        let opening = Opening::of((*scan).relation, (*scan).source, (*scan).options);
+        (*scan).reader = Reader::open(&opening, (*scan).wanted);
         if let Some(count) = &mut (*scan).count {
             count.rescan();
         }

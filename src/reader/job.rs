@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Attribute, Encoding, Field, Input, Io, Job, Layout, Output, Syntax, Target};
+use fastcsv_engine::job::{Attribute, Constant, Encoding, Field, Input, Io, Job, Layout, Output, Syntax, Target};
 use fastcsv_engine::ring::{Geometry, RESERVE};
 use pgrx::{PgList, pg_sys};
 
@@ -21,6 +21,10 @@ const BLOCK: u64 = 64 * 1024;
 
 /// Slots for tickets: more than blocks can be filled at once, so that ranges without rows do not hold up those with.
 const TICKETS: u32 = 256;
+
+/// Blocks a load keeps while it collects rows: rows are collected up to 64 KB of lines, which make about as many bytes of
+/// tuples; where they make many more, the load copies them.
+const KEPT: u32 = 8;
 
 /// What a thread holds beside its range and the records longer than usual: the boundary list of a chunk, at worst four
 /// bytes for each of its bytes and twice that while it grows.
@@ -37,6 +41,10 @@ pub(crate) struct Wanted {
     pub(crate) descriptor: pg_sys::TupleDesc,
     /// Whether only the number of rows matters.
     pub(crate) count_only: bool,
+    /// Whether each row comes with its place, and blocks are kept.
+    pub(crate) places: bool,
+    /// Attributes that are the same in every row.
+    pub(crate) constants: Vec<(usize, Constant)>,
     /// What rows must satisfy, if that can be decided by the threads; its columns are attribute numbers.
     pub(crate) filter: Option<Filter>,
     /// The byte at which the first record to parse starts.
@@ -91,10 +99,11 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
             settings.utf8 = false;
             settings.single_byte &= !options.needs_transcoding;
         }
-        let budget = Budget::new(wanted.size - wanted.start);
+        let budget = Budget::new(wanted.size - wanted.start, if wanted.places { KEPT } else { 0 });
         let output = match (wanted.count_only, mixed) {
             (true, _) => Output::Count,
             (false, true) => Output::MixedRows,
+            (false, false) if wanted.places => Output::PlacedRows,
             (false, false) => Output::Rows,
         };
         let job = Job {
@@ -194,7 +203,7 @@ unsafe fn columns(options: &CopyOptions, wanted: &Wanted) -> Result<(Vec<Field>,
             return Err("rows with errors are passed over, and a column's type is only known to PostgreSQL");
         }
         let (type_id, type_modifier) = ((*wanted.descriptor).tdtypeid.to_u32(), (*wanted.descriptor).tdtypmod);
-        Ok((fields, Layout { attributes, type_id, type_modifier }, mixed))
+        Ok((fields, Layout { attributes, type_id, type_modifier, constants: wanted.constants.clone() }, mixed))
     }
 }
 
@@ -227,11 +236,12 @@ struct Budget {
     range_size: u64,
     longest_record: u64,
     pool: u64,
+    kept: u32,
 }
 
 impl Budget {
-    /// For a file of which so many bytes are left to read. Half of the memory is for blocks, half for threads.
-    fn new(bytes: u64) -> Budget {
+    /// For a file of which so many bytes are left to read, and a backend that keeps so many blocks. Half of the memory is for blocks, half for threads.
+    fn new(bytes: u64, kept: u32) -> Budget {
         let half = settings::memory() / 2;
         let wanted_size = settings::range_size();
         let worth = bytes.div_ceil(wanted_size).max(1);
@@ -241,13 +251,20 @@ impl Budget {
         let range_size = wanted_size.min(each / 2).max(1);
         let longest_record = (each.saturating_sub(THREAD_BASE + range_size) / LONG_RECORD_FACTOR).max(BLOCK);
         // A block being filled and one waiting for each thread, besides what two ranges a thread may come to.
-        let wanted_pool = (threads * 4 * range_size.max(BLOCK)).min(2 * bytes + threads * BLOCK);
-        let least_pool = (threads + u64::from(RESERVE) + 2) * BLOCK;
-        Budget { threads, range_size, longest_record, pool: wanted_pool.max(least_pool).min(half.max(least_pool)) }
+        let wanted_pool =
+            (threads * 4 * range_size.max(BLOCK) + u64::from(kept) * BLOCK).min(2 * bytes + threads * BLOCK);
+        let least_pool = (threads + u64::from(RESERVE + kept) + 2) * BLOCK;
+        Budget {
+            threads,
+            range_size,
+            longest_record,
+            pool: wanted_pool.max(least_pool).min(half.max(least_pool)),
+            kept,
+        }
     }
 
     fn geometry(&self) -> Geometry {
         const { assert!(BLOCK as usize >= SMALLEST_BLOCK) };
-        Geometry { tickets: TICKETS, blocks: (self.pool / BLOCK) as u32, block_size: BLOCK as u32 }
+        Geometry { tickets: TICKETS, blocks: (self.pool / BLOCK) as u32, kept: self.kept, block_size: BLOCK as u32 }
     }
 }

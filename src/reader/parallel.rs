@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::{self, EntryKind, Mark};
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Attribute, Input, Io, Job, Output};
+use fastcsv_engine::job::{Attribute, Constant, Input, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
 use fastcsv_engine::scan::Level;
@@ -27,9 +27,9 @@ use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::Found;
 use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
+use super::{Found, Item, RowPlace};
 use crate::file::{Borrowed, RangeFeed, RecordFeed};
 use crate::last_run::Run;
 use crate::options::{raise, report};
@@ -65,6 +65,8 @@ pub(crate) struct Parallel {
     joined: Vec<u64>,
     joined_length: usize,
     joined_mark: Option<Mark>,
+    /// Whether the current payload is such a one.
+    is_joined: bool,
     /// Whether rows come as a count, and whether the threads leave some of them out.
     count_only: bool,
     has_filter: bool,
@@ -84,6 +86,8 @@ pub(crate) struct Parallel {
     /// Whether the slot says of all other attributes that they are NULL.
     others_are_null: bool,
     is_done: bool,
+    /// Whether the end is one that COPY saw in the data.
+    ended_early: bool,
     totals: Totals,
 }
 
@@ -105,9 +109,8 @@ struct Whole {
 pub(crate) struct Start {
     pub(crate) referee: *mut Referee,
     pub(crate) relation: pg_sys::Relation,
-    pub(crate) count_only: bool,
-    pub(crate) takes_apart: bool,
-    pub(crate) io: Io,
+    pub(crate) wanted: super::Wanted,
+    pub(crate) constants: Vec<(usize, Constant)>,
     /// Rows that the referee has read already; not zero.
     pub(crate) rows_read: u64,
     /// What the plan pushes to the threads.
@@ -146,15 +149,20 @@ impl Parallel {
             let line_end = base.line_end.expect("a record ended before this one");
             let wanted = Wanted {
                 descriptor: (*start.relation).rd_att,
-                count_only: start.count_only,
+                count_only: start.wanted.count_only,
+                places: start.wanted.places,
+                constants: start.constants.clone(),
                 filter: start.filter.clone(),
                 start: base.byte,
                 size,
                 line_end,
-                io: start.io,
+                io: start.wanted.io,
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
-            let worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;
+            let mut worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;
+            if start.wanted.places {
+                worker.consumer.keep();
+            }
             let mixed = (job.output == Output::MixedRows).then(|| Mixed::new(wanted.descriptor, &job));
             let dialect = dialect.with_line_end(line_end);
             Ok(Self::new(start, worker, Whole { file, dialect, size }, &job, base, mixed))
@@ -176,7 +184,7 @@ impl Parallel {
             tuple
         };
         let few = set_attributes(job);
-        let form = match start.takes_apart {
+        let form = match start.wanted.takes_apart {
             true => Form::Apart,
             false if 2 * few.len() <= job.layout.attributes.len() => Form::Few,
             false => Form::Whole,
@@ -195,7 +203,8 @@ impl Parallel {
             joined: Vec::new(),
             joined_length: 0,
             joined_mark: None,
-            count_only: start.count_only,
+            is_joined: false,
+            count_only: start.wanted.count_only,
             has_filter: start.filter.is_some(),
             pending: 0,
             delivered: 0,
@@ -210,6 +219,7 @@ impl Parallel {
             few,
             others_are_null: false,
             is_done: false,
+            ended_early: false,
             totals: Totals::default(),
         }
     }
@@ -241,39 +251,97 @@ impl Parallel {
                     pg_raw::clear_slot(slot);
                     return Found::Rows(std::mem::take(&mut (*this).pending));
                 }
+                match Self::next_item(this, slot, expressions) {
+                    Item::Tuple { length, .. } => {
+                        Self::store(this, slot, length);
+                        return Found::Row;
+                    }
+                    Item::InSlot { .. } => return Found::Row,
+                    Item::Full => unreachable!("blocks are kept for loads only"),
+                    Item::End if (*this).pending == 0 => {
+                        pg_raw::clear_slot(slot);
+                        return Found::End;
+                    }
+                    Item::End => {}
+                }
+            }
+        }
+    }
+    /// As [`super::Reader::next_item`]. Behind the end, or before a held record, rows that are only counted may be pending.
+    ///
+    /// # Errors
+    /// As for `next`.
+    ///
+    /// # Safety
+    /// As for `next`.
+    pub(crate) unsafe fn next_item(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Item {
+        // SAFETY: the caller's promise.
+        unsafe {
+            loop {
+                if (*this).pending > 0 {
+                    return Item::End;
+                }
                 if let Some((mark, length)) = (*this).held.take() {
                     if Self::record_row(this, mark, length, slot, expressions) {
-                        return Found::Row;
+                        return Item::InSlot { place: None };
                     }
                     continue;
                 }
                 if (*this).reread.is_some() {
                     match Self::reread_row(this, slot, expressions) {
-                        Some(true) => return Found::Row,
-                        Some(false) => return Found::End,
+                        Some(true) => return Item::InSlot { place: None },
+                        Some(false) => return Item::End,
                         None => continue,
                     }
                 }
                 if (*this).is_done {
-                    pg_raw::clear_slot(slot);
-                    return Found::End;
+                    return Item::End;
                 }
                 match Self::next_payload(this) {
-                    Some((EntryKind::Row, _, length)) => {
-                        Self::store(this, slot, length);
-                        return Found::Row;
+                    Some((EntryKind::Row | EntryKind::PlacedRow, mark, length)) => {
+                        let (data, is_lasting) = ((*this).tuple.t_data, !(*this).is_joined);
+                        return Item::Tuple { data, length, place: (*this).row_place(mark), is_lasting };
                     }
-                    Some((EntryKind::MixedRow, mark, _)) => {
-                        let place = (*this).place(mark);
+                    Some((EntryKind::MixedRow, mark, length)) => {
+                        (*this).tuple.t_len = length;
+                        let place = (*this).row_place(mark);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
-                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
-                        return Found::Row;
+                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place.start, slot);
+                        return Item::InSlot { place: Some(place) };
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
-                    None => Self::advance(this),
+                    None if (*this).worker.consumer.may_advance() => Self::advance(this),
+                    None => return Item::Full,
                 }
             }
         }
+    }
+
+    /// The place of a row of the awaited ticket.
+    #[inline]
+    fn row_place(&self, mark: Mark) -> RowPlace {
+        let start = self.place(mark);
+        RowPlace { start, number: start.number + u64::from(mark.own_inner), length: mark.length }
+    }
+
+    /// Rows that the threads have left out.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.totals.filtered
+    }
+
+    /// What COPY's counter says at the end of the input, once that was reached without the referee.
+    pub(crate) fn end_number(&self) -> Option<u64> {
+        (self.is_done && !self.ended_early).then_some(self.base.number)
+    }
+
+    /// Blocks that are kept are not needed any more.
+    pub(crate) fn give_back(&mut self) {
+        self.worker.consumer.give_back();
+        self.worker.gave_back();
     }
 
     /// The next entry, its payload at `tuple.t_data` and of the given length; `None` at the end of the block.
@@ -297,9 +365,11 @@ impl Parallel {
                     }
                     let length = std::mem::take(&mut this.joined_length) as u32;
                     this.tuple.t_data = this.joined.as_mut_ptr().cast();
+                    this.is_joined = true;
                     return Some((kind, this.joined_mark.take().unwrap_or_default(), length));
                 }
                 this.tuple.t_data = part.payload.as_ptr().cast_mut().cast();
+                this.is_joined = false;
                 return Some((part.kind, part.mark.unwrap_or_default(), part.payload.len() as u32));
             }
         }
@@ -425,6 +495,7 @@ impl Parallel {
             if found == Some(false) {
                 // COPY takes the data to end here: an end-of-data marker.
                 (*this).reread = None;
+                (*this).ended_early = true;
                 (*this).finish();
                 return Some(false);
             }
@@ -496,8 +567,8 @@ impl Parallel {
     /// The next row is a record that travels as it is, behind the rows without columns that come before it.
     fn hold(&mut self, mark: Mark, length: u32) {
         if self.count_only && !self.has_filter {
-            self.pending = mark.records - self.delivered;
-            self.delivered = mark.records + 1;
+            self.pending = u64::from(mark.records) - self.delivered;
+            self.delivered = u64::from(mark.records) + 1;
         }
         self.held = Some((mark, length));
     }
@@ -519,9 +590,9 @@ impl Parallel {
     fn place(&self, mark: Mark) -> Checkpoint {
         Checkpoint {
             byte: mark.byte,
-            line: self.base.line + mark.lines,
-            record: self.base.record + mark.records,
-            number: self.base.number + mark.records + mark.inner,
+            line: self.base.line + u64::from(mark.lines),
+            record: self.base.record + u64::from(mark.records),
+            number: self.base.number + u64::from(mark.records) + u64::from(mark.inner),
             line_end: self.base.line_end,
         }
     }

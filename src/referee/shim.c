@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 
 #include "commands/copyfrom_internal.h"
+#include "commands/progress.h"
+#include "pgstat.h"
+#include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
@@ -63,6 +66,54 @@ fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *co
 	cstate->cur_attval = value;
 }
 
+/* COPY's error context is to show this line, in the server's encoding. */
+void
+fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *text, int32 length)
+{
+	cstate->cur_lineno = line_number;
+	cstate->cur_attname = NULL;
+	cstate->cur_attval = NULL;
+	resetStringInfo(&cstate->line_buf);
+	appendBinaryStringInfo(&cstate->line_buf, text, length);
+	cstate->line_buf_valid = true;
+}
+
+/* COPY's error context is to show only a line's number. */
+void
+fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number)
+{
+	cstate->cur_lineno = line_number;
+	cstate->cur_attname = NULL;
+	cstate->cur_attval = NULL;
+	cstate->line_buf_valid = false;
+}
+
+/*
+ * The default of a column that is not in the file: its number, or 0 if there are not so many. Columns without a
+ * default are none of these.
+ */
+int32
+fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value)
+{
+	if (index >= cstate->num_defaults)
+		return 0;
+#if PG_VERSION_NUM >= 160000
+	*value = cstate->defexprs[cstate->defmap[index]];
+#else
+	*value = cstate->defexprs[index];
+#endif
+	return cstate->defmap[index] + 1;
+}
+
+/* Tells the progress view of rows that ON_ERROR ignore has passed over. */
+void
+fastcsv_shim_count_skipped(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 170000
+	pgstat_progress_update_param(PROGRESS_COPY_TUPLES_SKIPPED, cstate->num_errors);
+#endif
+}
+
 void
 fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options)
 {
@@ -76,6 +127,9 @@ fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options)
 	options->force_null = cstate->opts.force_null_flags;
 	options->selected = cstate->convert_select_flags;
 	options->needs_transcoding = cstate->need_transcoding;
+	options->volatile_defaults = cstate->volatile_defexprs;
+	options->line_length = cstate->line_buf.len;
+	options->line_number = cstate->cur_lineno;
 #if PG_VERSION_NUM >= 170000
 	options->skips_errors = cstate->opts.on_error == COPY_ON_ERROR_IGNORE;
 #endif
@@ -211,16 +265,25 @@ fastcsv_shim_check_reject_limit(CopyFromState cstate)
 #endif
 }
 
+/*
+ * COPY has this in its own loop, from PostgreSQL 17 on; file_fdw from 18 on, and there LOG_VERBOSITY can silence it. In
+ * 17 nothing can.
+ */
 void
-fastcsv_shim_report_skipped(CopyFromState cstate)
+fastcsv_shim_report_skipped(CopyFromState cstate, bool load)
 {
+#if PG_VERSION_NUM >= 170000
+	bool		wanted = load;
+
 #if PG_VERSION_NUM >= 180000
-	if (cstate->opts.on_error == COPY_ON_ERROR_IGNORE && cstate->num_errors > 0 &&
-		cstate->opts.log_verbosity >= COPY_LOG_VERBOSITY_DEFAULT)
+	wanted = cstate->opts.log_verbosity >= COPY_LOG_VERBOSITY_DEFAULT;
+#endif
+	if (wanted && cstate->opts.on_error == COPY_ON_ERROR_IGNORE && cstate->num_errors > 0)
 		ereport(NOTICE,
-				errmsg_plural("%" PRIu64 " row was skipped due to data type incompatibility",
-							  "%" PRIu64 " rows were skipped due to data type incompatibility",
-							  cstate->num_errors, cstate->num_errors));
+				errmsg_plural("%llu row was skipped due to data type incompatibility",
+							  "%llu rows were skipped due to data type incompatibility",
+							  (unsigned long long) cstate->num_errors,
+							  (unsigned long long) cstate->num_errors));
 #endif
 }
 

@@ -35,6 +35,9 @@ typedef struct FastcsvCopyOptions
 	const bool *selected;		/* likewise; NULL where all columns are wanted */
 	bool		needs_transcoding;
 	bool		skips_errors;	/* ON_ERROR ignore */
+	bool		volatile_defaults;	/* some default must be computed row by row, seeing the rows before */
+	int32		line_length;	/* of the line read last */
+	uint64		line_number;	/* likewise */
 } FastcsvCopyOptions;
 
 #define FASTCSV_FORMAT_CSV		0
@@ -53,6 +56,10 @@ extern void fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int3
 extern void fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, uint64 byte,
 								 copy_data_source_cb source);
 extern void fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value);
+extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *text, int32 length);
+extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number);
+extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
+extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);
 extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
 extern void fastcsv_shim_view_error(FastcsvErrorView *view);
@@ -61,7 +68,7 @@ extern void fastcsv_shim_move_position(const char *query, int32 prefix);
 extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name);
 extern bool fastcsv_shim_row_was_skipped(CopyFromState cstate);
 extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
-extern void fastcsv_shim_report_skipped(CopyFromState cstate);
+extern void fastcsv_shim_report_skipped(CopyFromState cstate, bool load);
 extern const char *fastcsv_shim_closest_name(const char *name, const char *const *candidates, int32 count);
 
 #endif

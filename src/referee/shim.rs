@@ -78,6 +78,12 @@ pub(crate) struct CopyOptions {
     pub(crate) needs_transcoding: bool,
     /// Are rows whose values cannot be converted passed over?
     pub(crate) skips_errors: bool,
+    /// Must some default be computed row by row, after the rows before were inserted?
+    pub(crate) volatile_defaults: bool,
+    /// Bytes of the line read last, in the server's encoding, without its line end.
+    pub(crate) line_length: i32,
+    /// COPY's count after it.
+    pub(crate) line_number: u64,
 }
 
 impl CopyOptions {
@@ -188,7 +194,20 @@ unsafe extern "C-unwind" {
     pub(crate) fn fastcsv_shim_move_position(query: *const c_char, prefix: i32);
     pub(crate) fn fastcsv_shim_row_was_skipped(state: pg_sys::CopyFromState) -> bool;
     pub(crate) fn fastcsv_shim_check_reject_limit(state: pg_sys::CopyFromState);
-    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_report_skipped(state: pg_sys::CopyFromState, load: bool);
+    pub(crate) fn fastcsv_shim_show_line(
+        state: pg_sys::CopyFromState,
+        line_number: u64,
+        text: *const c_char,
+        length: i32,
+    );
+    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
+    pub(crate) fn fastcsv_shim_default(
+        state: pg_sys::CopyFromState,
+        index: i32,
+        value: *mut *mut pg_sys::ExprState,
+    ) -> i32;
+    pub(crate) fn fastcsv_shim_count_skipped(state: pg_sys::CopyFromState);
     pub(crate) fn fastcsv_shim_closest_name(
         name: *const c_char,
         candidates: *const *const c_char,

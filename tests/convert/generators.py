@@ -62,7 +62,12 @@ def numeric(rng):
 
 
 def floating(rng):
-    kind = rng.randrange(9)
+    kind = rng.randrange(10)
+    if kind == 9:
+        # Next to the middle between two singles, with about the digits of a double.
+        bits = rng.randrange(0x30000000, 0x50000000)
+        low, high = struct.unpack("2f", struct.pack("2I", bits, bits + 1))
+        return "%.*g" % (rng.choice([15, 16, 16, 17]), (low + high) / 2)
     if kind == 0:
         return repr(struct.unpack("d", rng.randbytes(8))[0])
     if kind == 1:

@@ -12,7 +12,7 @@ pub(super) const POWERS: [u64; 20] = {
 };
 
 /// A byte in every byte of a word.
-const fn every(byte: u8) -> u64 {
+pub(super) const fn every(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 

@@ -1,9 +1,6 @@
 //! Hexadecimal digits, eight at a time.
 
-/// A byte in every byte of a word.
-const fn every(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
-}
+use super::digits::every;
 
 /// A set top bit for every byte of `word` in `from..=to`. No byte of the word may have its own top bit set.
 #[inline]

@@ -4,6 +4,7 @@
 //! depth that depends on its stack, and escapes of no character (`\u0000`, half a surrogate pair), about which its
 //! types and versions differ.
 
+use super::digits::{every, word};
 use super::hex;
 
 /// The deepest nesting that is accepted. PostgreSQL's parser uses some hundred bytes of stack for each level, and its
@@ -166,11 +167,17 @@ impl Parser<'_> {
     /// The rest of a string whose opening quote was taken.
     fn string(&mut self) -> Option<()> {
         loop {
+            let rest = &self.text[self.at..];
+            let next = rest.first_chunk::<8>().map_or_else(|| word(rest), |eight| u64::from_le_bytes(*eight));
+            let plain = plain_bytes(next);
+            self.at += plain;
+            if plain == 8 {
+                continue;
+            }
             match self.take()? {
                 b'"' => return Some(()),
                 b'\\' => self.escape()?,
-                0..0x20 => return None,
-                _ => {}
+                _ => return None,
             }
         }
     }
@@ -192,5 +199,33 @@ impl Parser<'_> {
 
     fn code_unit(&mut self) -> Option<u32> {
         (0..4).try_fold(0, |unit, _| Some(unit << 4 | u32::from(hex::digit(self.take()?)?)))
+    }
+}
+
+/// How many bytes of a word stand before the first quote, backslash or control character. (The zeros that fill up a
+/// text's last word are such.)
+#[inline]
+fn plain_bytes(word: u64) -> usize {
+    // A byte below the limit borrows, so a byte behind a marked one may be marked wrongly; none before it is.
+    let below = |word: u64, limit: u8| word.wrapping_sub(every(limit)) & !word;
+    let marks = below(word, 0x20) | below(word ^ every(b'"'), 1) | below(word ^ every(b'\\'), 1);
+    (marks & every(0x80)).trailing_zeros() as usize / 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_seen_at_every_place_of_a_word() {
+        for place in 0..8 {
+            for byte in 0..=255_u8 {
+                let mut word = *b"abcdefgh";
+                word[place] = byte;
+                let plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
+                let count = if plain { 8 } else { place };
+                assert_eq!(plain_bytes(u64::from_le_bytes(word)), count, "byte {byte} at {place}");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@
 mod long;
 
 use super::Scratch;
-use super::digits::{POWERS, decimal, place_in, value, with_or_without_blanks};
+use super::digits::{POWERS, array, decimal, place_in, value, with_or_without_blanks};
 
 /// The base of the stored digits.
 const BASE: u64 = 10_000;
@@ -36,9 +36,7 @@ pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a 
     if let Some((header, digits)) = few_digits(negative, body, limit) {
         let bytes = scratch.room(10);
         bytes[..2].copy_from_slice(&header.to_ne_bytes());
-        for (index, digit) in bytes[2..].chunks_exact_mut(2).enumerate() {
-            digit.copy_from_slice(&((digits >> (16 * index)) as u16).to_ne_bytes());
-        }
+        bytes[2..].copy_from_slice(&in_memory(digits));
         let used = 8 - digits.leading_zeros() as usize / 16 * 2;
         return Some(&bytes[..2 + used]);
     }
@@ -77,6 +75,17 @@ fn few_digits(negative: bool, body: &[u8], limit: Option<(i32, i32)>) -> Option<
     let sign = if negative && number.digits != 0 { SHORT_NEGATIVE } else { 0 };
     let header = SHORT | sign | (scale as u16) << SHORT_DSCALE_SHIFT | (weight & SHORT_WEIGHT_BITS);
     Some((header, number.digits >> (16 * first)))
+}
+
+/// The 16-bit parts of a word in order, each as the machine stores it.
+#[inline]
+fn in_memory(word: u64) -> [u8; 8] {
+    if cfg!(target_endian = "little") {
+        return word.to_le_bytes();
+    }
+    let parts = [0, 16, 32, 48].map(|shift| ((word >> shift) as u16).to_ne_bytes());
+    let bytes = parts.as_flattened();
+    array(bytes)
 }
 
 /// Numbers of more digits, and everything that is not plain.

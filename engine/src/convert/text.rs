@@ -106,7 +106,7 @@ pub(super) fn name<'a>(field: &[u8], settings: &Settings, scratch: &'a mut Scrat
     if length >= NAME_SIZE {
         length = NAME_SIZE - 1;
         if settings.utf8 {
-            while !starts_character(field[length]) {
+            while length > 0 && !starts_character(field[length]) {
                 length -= 1;
             }
         } else if !settings.single_byte {

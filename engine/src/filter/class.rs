@@ -140,7 +140,7 @@ impl<B: AsRef<[u8]>> Value<B> {
     pub(super) fn compare<C: AsRef<[u8]>>(&self, other: &Value<C>) -> Ordering {
         match (self, other) {
             (Value::Key(left), Value::Key(right)) => left.cmp(right),
-            (Value::Bytes(left), Value::Bytes(right)) => left.as_ref().cmp(right.as_ref()),
+            (Value::Bytes(left), Value::Bytes(right)) => compare_bytes(left.as_ref(), right.as_ref()),
             (Value::Numeric(left), Value::Numeric(right)) => left.compare(right),
             (Value::Span(left), Value::Span(right)) => left.cmp(right),
             _ => panic!("values of different families do not compare"),
@@ -154,12 +154,11 @@ impl<B: AsRef<[u8]>> Value<B> {
     #[inline]
     pub(super) fn satisfies<C: AsRef<[u8]>>(&self, comparison: Comparison, other: &Value<C>) -> bool {
         // Equality of bytes sees different lengths at once.
-        if let (Value::Bytes(left), Value::Bytes(right)) = (self, other) {
-            match comparison {
-                Comparison::Equal => return left.as_ref() == right.as_ref(),
-                Comparison::NotEqual => return left.as_ref() != right.as_ref(),
-                _ => {}
-            }
+        if let (Value::Bytes(left), Value::Bytes(right)) = (self, other)
+            && matches!(comparison, Comparison::Equal | Comparison::NotEqual)
+            && left.as_ref().len() != right.as_ref().len()
+        {
+            return comparison == Comparison::NotEqual;
         }
         comparison.admits(self.compare(other))
     }
@@ -257,6 +256,15 @@ impl Class {
             alone => alone,
         }
     }
+}
+
+/// The order of bytes, a prefix first.
+///
+/// Empty sides are seen to here. An empty vector points nowhere, and a `memcmp` of AVX-512 that is handed such a pointer
+/// takes 150 ns to read nothing from it.
+#[inline]
+pub(super) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
+    if left.is_empty() || right.is_empty() { left.len().cmp(&right.len()) } else { left.cmp(right) }
 }
 
 /// PostgreSQL's `bcTruelen`.

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::class::Value;
+use super::class::{Value, compare_bytes};
 use super::key::Range;
 use super::{Class, Comparison, Pattern};
 use crate::convert::Datum;
@@ -95,7 +95,7 @@ fn set_order<B: AsRef<[u8]>, C: AsRef<[u8]>>(left: &Value<B>, right: &Value<C>) 
     match (left, right) {
         (Value::Bytes(left), Value::Bytes(right)) => {
             let (left, right) = (left.as_ref(), right.as_ref());
-            left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+            left.len().cmp(&right.len()).then_with(|| compare_bytes(left, right))
         }
         _ => left.compare(right),
     }

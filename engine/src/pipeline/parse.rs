@@ -92,9 +92,23 @@ impl Tally {
             if line_end.line_byte() == line_end.copy_byte() { lines } else { count(line_end.copy_byte()) };
     }
 
-    /// The place of a record that starts behind what was counted.
-    fn mark(&self, byte: u64) -> Mark {
-        Mark { byte, records: self.records, lines: self.lines, inner: self.inner() }
+    /// Counts the line ends of one record, which is known to hold none but its own.
+    #[inline]
+    fn count_one(&mut self) {
+        self.lines += 1;
+        self.copy_bytes += 1;
+    }
+
+    /// The mark of a record that starts at a byte, behind what was counted; `after` counts it too.
+    fn mark(&self, byte: u64, after: &Tally, length: usize) -> Mark {
+        Mark {
+            byte,
+            records: self.records as u32,
+            lines: self.lines as u32,
+            inner: self.inner() as u32,
+            own_inner: (after.copy_bytes - self.copy_bytes).saturating_sub(1) as u32,
+            length: length as u32,
+        }
     }
 
     /// Line ends inside quotes that COPY counts: where nothing is stray, all that end no record.
@@ -143,7 +157,7 @@ impl<'s> Parser<'s> {
         loop {
             let part = Chunk { bytes: &bytes[..length], base, limit, is_end: is_end && length == bytes.len() };
             let parsed = match self.plan.output {
-                job::Output::Count if self.plan.needed.is_empty() => match self.count(part, tally) {
+                job::Output::Count if self.plan.decides_nothing() => match self.count(part, tally) {
                     Some(parsed) => parsed,
                     None => self.parse_part(part, tally, out)?,
                 },
@@ -210,8 +224,8 @@ impl<'s> Parser<'s> {
         bad = bad.min(all.stray.unwrap_or(usize::MAX));
         let end_bytes = self.plan.line_end.bytes().len();
         let (mut start, mut first_field) = (0, 0);
-        let mut counted = 0;
         let mut is_anomaly = false;
+        let is_simple = self.is_simple(all, span);
         for &fields in all.boundaries.records() {
             let end = (ends[fields as usize - 1] & !QUOTED) as usize + 1;
             if start as u64 >= all.limit || end > span {
@@ -227,21 +241,36 @@ impl<'s> Parser<'s> {
                 is_anomaly = true;
                 break;
             }
-            if !self.is_plain(&record, tally, out)? {
-                tally.count(self.plan.line_end, &all.bytes[counted..start]);
-                counted = start;
-                self.ship(&record, tally, base, out)?;
+            let mut after = *tally;
+            if is_simple {
+                after.count_one();
+            } else {
+                after.count(self.plan.line_end, &all.bytes[start..end]);
             }
+            if !self.is_plain(&record, tally, out)? {
+                self.ship(&record, base, tally, &after, out)?;
+            }
+            (tally.lines, tally.copy_bytes) = (after.lines, after.copy_bytes);
             tally.records += 1;
             (start, first_field) = (end, fields as usize);
         }
-        tally.count(self.plan.line_end, &all.bytes[counted..start]);
         Ok(match start {
             _ if is_anomaly => Parsed::Anomaly(start),
             0 if all.stray.is_some() && all.boundaries.records().is_empty() => Parsed::Anomaly(0),
             0 => Parsed::NeedsMore,
             _ => Parsed::Bytes(start),
         })
+    }
+
+    /// Whether every line end of these whole records ends one.
+    fn is_simple(&self, all: &Records<'_>, span: usize) -> bool {
+        let bytes = &all.bytes[..span];
+        let records = all.boundaries.records().len();
+        let count = |byte| memchr::memchr_iter(byte, bytes).count();
+        let line_end = self.plan.line_end;
+        all.stray.is_none()
+            && count(line_end.line_byte()) == records
+            && (line_end.line_byte() == line_end.copy_byte() || count(line_end.copy_byte()) == records)
     }
 
     /// Converts a record and writes it out, if it is plain and nothing more than a row is wanted of it.
@@ -251,16 +280,24 @@ impl<'s> Parser<'s> {
             return Ok(false);
         }
         match self.plan.output {
-            job::Output::Count if self.plan.needed.is_empty() => Ok(true),
-            job::Output::MixedRows => Ok(false),
+            job::Output::Count if self.plan.decides_nothing() => Ok(true),
+            job::Output::MixedRows | job::Output::PlacedRows => Ok(false),
             job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
         }
     }
 
     /// Writes out a record that is not plain, or a row that comes with its place.
-    fn ship(&mut self, record: &Record<'_>, tally: &mut Tally, base: u64, out: &mut Output<'_>) -> Result<(), Stop> {
-        let mark = tally.mark(base + record.start as u64);
-        let may_convert = self.plan.output == job::Output::MixedRows
+    fn ship(
+        &mut self,
+        record: &Record<'_>,
+        base: u64,
+        tally: &mut Tally,
+        after: &Tally,
+        out: &mut Output<'_>,
+    ) -> Result<(), Stop> {
+        let length = self.plan.recoded_length(record.content());
+        let mark = tally.mark(base + record.start as u64, after, length);
+        let may_convert = matches!(self.plan.output, job::Output::MixedRows | job::Output::PlacedRows)
             && record.ends.len() == self.plan.fields
             && !self.plan.default.as_ref().is_some_and(|text| record.has(text));
         if may_convert && self.convert(record, Some(mark), tally, out)? {
@@ -281,6 +318,12 @@ impl<'s> Parser<'s> {
     ) -> Result<bool, Stop> {
         let mut values = reuse(std::mem::take(&mut self.values));
         values.resize(self.plan.layout.attributes.len(), None);
+        for (attribute, constant) in &self.plan.layout.constants {
+            values[*attribute] = Some(match constant {
+                job::Constant::Word(word) => Datum::Word(*word),
+                job::Constant::Bytes(bytes) => Datum::Bytes(bytes),
+            });
+        }
         let mut is_plain = true;
         for (needed, scratch) in self.plan.needed.iter().zip(&mut self.scratches) {
             let (raw, is_quoted) = record.field(needed.field);
@@ -297,7 +340,11 @@ impl<'s> Parser<'s> {
             tally.filtered += 1;
         } else if is_plain && self.plan.output != job::Output::Count {
             let tuple = self.former.form(&values)?;
-            let kind = if mark.is_some() { EntryKind::MixedRow } else { EntryKind::Row };
+            let kind = match self.plan.output {
+                job::Output::MixedRows => EntryKind::MixedRow,
+                job::Output::PlacedRows => EntryKind::PlacedRow,
+                job::Output::Rows | job::Output::Count => EntryKind::Row,
+            };
             out.push(kind, mark, tuple)?;
         }
         self.values = reuse(values);
@@ -413,6 +460,17 @@ enum Value<'a> {
 }
 
 impl Plan {
+    /// How long a text is in the server's encoding.
+    fn recoded_length(&self, text: &[u8]) -> usize {
+        match &self.encoding {
+            Encoding::Table(table) if !text.is_ascii() => {
+                let length = |byte: u8| if byte.is_ascii() { 1 } else { table[usize::from(byte)].len() };
+                text.iter().copied().map(length).sum()
+            }
+            _ => text.len(),
+        }
+    }
+
     /// Converts one field.
     #[inline]
     fn value<'a>(

@@ -79,4 +79,9 @@ impl Plan {
             longest_record: job.longest_record,
         })
     }
+
+    /// Is no value needed to count a record? (Without a column, a filter may still refuse all rows: `x < ANY ('{}')`.)
+    pub(super) fn decides_nothing(&self) -> bool {
+        self.needed.is_empty() && self.filter.is_none()
+    }
 }

@@ -20,12 +20,15 @@ pub struct Consumer {
     ring: Ring,
     ticket: u64,
     held: Option<u32>,
+    /// Blocks that are kept though they were looked through, at most [`Geometry::kept`](super::Geometry::kept).
+    kept: Vec<u32>,
+    keeps: bool,
 }
 
 impl Consumer {
     /// A consumer at the first ticket.
     pub fn new(ring: Ring) -> Consumer {
-        Consumer { ring, ticket: 0, held: None }
+        Consumer { ring, ticket: 0, held: None, kept: Vec::new(), keeps: false }
     }
 
     /// The ring.
@@ -78,9 +81,30 @@ impl Consumer {
         unsafe { std::slice::from_raw_parts(self.ring.block(held).as_ptr(), used) }
     }
 
+    /// From now on blocks that were looked through are kept until [`Consumer::give_back`], as long as
+    /// [`Consumer::may_advance`] is heeded.
+    pub fn keep(&mut self) {
+        self.keeps = true;
+        self.kept.reserve(self.ring.geometry.kept as usize);
+    }
+
+    /// Whether there is room to keep the current block, so that [`Consumer::advance`] may be called.
+    pub fn may_advance(&self) -> bool {
+        !self.keeps || self.held.is_none() || self.kept.len() < self.ring.geometry.kept as usize
+    }
+
+    /// Gives all kept blocks back; the current one stays.
+    pub fn give_back(&mut self) {
+        for block in self.kept.drain(..) {
+            self.ring.release(block);
+        }
+    }
+
     fn let_go(&mut self) {
-        if let Some(held) = self.held.take() {
-            self.ring.release(held);
+        match self.held.take() {
+            Some(held) if self.keeps => self.kept.push(held),
+            Some(held) => self.ring.release(held),
+            None => {}
         }
     }
 }

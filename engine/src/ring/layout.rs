@@ -10,8 +10,10 @@ use super::{Counter32, Counter64, NO_BLOCK};
 pub struct Geometry {
     /// Slots for tickets: so far may threads be ahead of the backend.
     pub tickets: u32,
-    /// Blocks in the pool, more than [`RESERVE`](super::RESERVE).
+    /// Blocks in the pool, more than `kept` and [`RESERVE`](super::RESERVE).
     pub blocks: u32,
+    /// Blocks that the backend may keep beside the one it looks at ([`Consumer::keep`](super::Consumer::keep)).
+    pub kept: u32,
     /// Bytes in a block, a multiple of [`Geometry::ALIGN`].
     pub block_size: u32,
 }
@@ -91,7 +93,7 @@ pub struct Summary {
 pub(super) struct Head {
     pub(super) geometry: Geometry,
     pub(super) stop: Counter32,
-    apart: [u8; 48],
+    apart: [u8; 44],
     /// The stack of free blocks: the top's number plus one, and a count of changes above it.
     pub(super) stack: Counter64,
     /// Blocks on the stack, or about to be: only who has taken one off this count may pop.
@@ -109,7 +111,7 @@ impl Head {
         Head {
             geometry,
             stop: Counter32::new(0),
-            apart: [0; 48],
+            apart: [0; 44],
             stack: Counter64::new(u64::from(NO_BLOCK)),
             free: Counter32::new(0),
             least_free: Counter32::new(geometry.blocks),

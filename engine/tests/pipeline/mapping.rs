@@ -53,7 +53,7 @@ fn file_job(size: usize, io: Io) -> Job {
     job(3, LineEnd::Lf, input)
 }
 
-const GEOMETRY: Geometry = Geometry { tickets: 64, blocks: 8, block_size: 8192 };
+const GEOMETRY: Geometry = Geometry { tickets: 64, blocks: 8, block_size: 8192, kept: 0 };
 
 #[test]
 fn a_mapped_file_gives_what_a_read_one_gives() {

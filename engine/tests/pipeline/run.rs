@@ -53,7 +53,7 @@ pub fn job(columns: usize, line_end: LineEnd, input: job::Input) -> Job {
         input,
         encoding: Encoding::Utf8,
         fields: (0..columns).map(field).collect(),
-        layout: Layout { attributes: vec![text; columns], type_id: 2249, type_modifier: -1 },
+        layout: Layout { attributes: vec![text; columns], type_id: 2249, type_modifier: -1, constants: Vec::new() },
         filter: None,
         output: Output::Rows,
         settings,

@@ -34,6 +34,8 @@ pub(super) struct Translator<'a> {
     varno: pg_sys::Index,
     table: pg_sys::Oid,
     parameter: &'a mut dyn FnMut(*mut pg_sys::Param) -> Given,
+    /// Was there a pattern that will be given later, and may be none then?
+    uncertain: bool,
 }
 
 impl<'a> Translator<'a> {
@@ -44,7 +46,13 @@ impl<'a> Translator<'a> {
         table: pg_sys::Oid,
         parameter: &'a mut dyn FnMut(*mut pg_sys::Param) -> Given,
     ) -> Self {
-        Translator { varno, table, parameter }
+        Translator { varno, table, parameter, uncertain: false }
+    }
+
+    /// Will all conditions so far be conditions whatever is given later? A pattern may turn out to be one that PostgreSQL
+    /// refuses.
+    pub(super) fn is_certain(&self) -> bool {
+        !self.uncertain
     }
 
     /// The condition that a boolean expression is. (While a parameter's value is not given, the condition is worth nothing
@@ -114,8 +122,13 @@ impl<'a> Translator<'a> {
         unsafe {
             let operator = operator::meaning((*node).opno, (*node).inputcollid)?;
             let (left, right) = self.operands((*node).args)?;
+            self.note_pattern(operator, &right);
             apply(operator, &left, &right)
         }
+    }
+
+    fn note_pattern(&mut self, operator: Operator, right: &Operand) {
+        self.uncertain |= matches!((operator, right), (Operator::Like { .. }, Operand::Constant(Given::Later)));
     }
 
     /// IS DISTINCT FROM, whose operator is that of equality: not equal for sure, and not NULL both.
@@ -142,6 +155,7 @@ impl<'a> Translator<'a> {
         unsafe {
             let operator = operator::meaning((*node).opno, (*node).inputcollid)?;
             let (left, right) = self.operands((*node).args)?;
+            self.note_pattern(operator, &right);
             let Operand::Constant(array) = right else { return None };
             let elements = match array {
                 // As an element of either kind would be applied: is the operator one for this column at all?

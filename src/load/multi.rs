@@ -1,0 +1,333 @@
+//! The sink `multi`: rows collected and inserted many at a time.
+//!
+//! Rows are collected and flushed as COPY collects and flushes them: up to 1000 rows or 65,535 bytes of lines over all partitions,
+//! then each partition's heap tuples at once and after that, row by row, index entries and AFTER triggers. Which of several
+//! errors in a file is the one that is raised depends on when that happens, so the limits are COPY's. (Larger batches were
+//! measured not to be faster.)
+//!
+//! A finished tuple is not copied: the slot points to it where it lies, in a block that the reader keeps until the flush, and PostgreSQL
+//! writes its header there. For that the slot must believe that it owns the tuple ([`borrow`]), and must be talked out of it before it
+//! is emptied.
+
+#![expect(unsafe_code, reason = "fills slots and inserts tuples through the table's access method")]
+
+use pgrx::{PgList, pg_sys};
+
+use super::context::LineContext;
+use super::table::{RowTriggers, Table, per_tuple_expressions};
+use crate::pg_raw;
+
+/// Rows that are collected at most.
+const MOST_ROWS: usize = 1000;
+
+/// Bytes of lines that are collected at most.
+const MOST_BYTES: u64 = 65535;
+
+/// Buffers that are kept from flush to flush; a table may have more partitions than that.
+const MOST_BUFFERS: usize = 32;
+
+/// What is collected for all partitions.
+pub(super) struct Multi {
+    buffers: *mut pg_sys::List,
+    rows: usize,
+    bytes: u64,
+}
+
+/// What is collected for one table or partition; plain memory.
+struct Buffer {
+    target: *mut pg_sys::ResultRelInfo,
+    bulk: pg_sys::BulkInsertState,
+    /// Whether slots are for heap tuples, which can lie where they are.
+    is_heap: bool,
+    used: usize,
+    slots: [*mut pg_sys::TupleTableSlot; MOST_ROWS],
+    /// The tuples that slots point to, for those that are borrowed.
+    tuples: [pg_sys::HeapTupleData; MOST_ROWS],
+    is_borrowed: [bool; MOST_ROWS],
+    /// COPY's line number of each row.
+    numbers: [u64; MOST_ROWS],
+}
+
+impl Multi {
+    /// Nothing collected.
+    pub(super) fn new() -> Multi {
+        Multi { buffers: std::ptr::null_mut(), rows: 0, bytes: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows >= MOST_ROWS || self.bytes >= MOST_BYTES
+    }
+
+    /// The slot for the next row of `target`, which is not full.
+    ///
+    /// # Safety
+    /// `target` must be alive.
+    pub(super) unsafe fn slot(&mut self, target: *mut pg_sys::ResultRelInfo) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::slot(self.buffer(target)) }
+    }
+
+    /// Can finished tuples of `target` be stored where they lie?
+    ///
+    /// # Safety
+    /// `target` must be alive.
+    pub(super) unsafe fn borrows(&mut self, target: *mut pg_sys::ResultRelInfo) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.buffer(target)).is_heap }
+    }
+
+    /// Puts a finished tuple into the next slot of `target`, where it lies. It must stay there until the flush, or
+    /// [`Multi::copy_borrowed`].
+    ///
+    /// # Safety
+    /// [`Multi::borrows`] must have said so, and the tuple be of the target's row type.
+    pub(super) unsafe fn borrow(
+        &mut self,
+        target: *mut pg_sys::ResultRelInfo,
+        data: pg_sys::HeapTupleHeader,
+        length: u32,
+    ) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise. A slot that owns its tuple is not asked to copy it; `release` takes that back
+        // before the slot is emptied.
+        unsafe {
+            let buffer = self.buffer(target);
+            let slot = Buffer::slot(buffer);
+            let index = (*buffer).used;
+            let tuple = &raw mut (*buffer).tuples[index];
+            (*tuple).t_len = length;
+            (*tuple).t_data = data;
+            pg_raw::ExecStoreHeapTuple(tuple, slot, false);
+            (*slot).tts_flags |= pg_sys::TTS_FLAG_SHOULDFREE as u16;
+            (*buffer).is_borrowed[index] = true;
+            slot
+        }
+    }
+
+    /// Counts the row in the slot taken last for `target` in; it must not depend on memory that goes with the row.
+    ///
+    /// # Safety
+    /// The slot must hold a row.
+    pub(super) unsafe fn store(&mut self, target: *mut pg_sys::ResultRelInfo, number: u64, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let buffer = self.buffer(target);
+            (*buffer).numbers[(*buffer).used] = number;
+            (*buffer).used += 1;
+        }
+        self.rows += 1;
+        self.bytes += bytes;
+    }
+
+    /// The row in the slot taken last for `target` is not stored after all.
+    ///
+    /// # Safety
+    /// `target` must be alive.
+    pub(super) unsafe fn forget(&mut self, target: *mut pg_sys::ResultRelInfo) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let buffer = self.buffer(target);
+            Buffer::release(buffer, (*buffer).used);
+        }
+    }
+
+    /// Copies every borrowed tuple, so that none depends on where it lay.
+    ///
+    /// # Safety
+    /// The tuples must still be there.
+    pub(super) unsafe fn copy_borrowed(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for buffer in PgList::<Buffer>::from_pg(self.buffers).iter_ptr() {
+                for index in 0..(*buffer).used {
+                    if std::mem::replace(&mut (*buffer).is_borrowed[index], false) {
+                        let slot = (*buffer).slots[index];
+                        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
+                        pg_raw::materialize_slot(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Inserts all that was collected.
+    ///
+    /// # Errors
+    /// Raises what inserting raises, with the context COPY gives it.
+    ///
+    /// # Safety
+    /// All must be alive; nothing with a destructor on the caller's frames. `current` is the target whose buffer must stay.
+    pub(super) unsafe fn flush(
+        &mut self,
+        table: &Table,
+        context: *mut LineContext,
+        current: *mut pg_sys::ResultRelInfo,
+    ) {
+        // SAFETY: the caller's promise. The list is walked by index: nothing is added to it meanwhile.
+        unsafe {
+            let count = list_length(self.buffers);
+            for index in 0..count {
+                Buffer::flush(pg_sys::list_nth(self.buffers, index).cast(), table, context);
+            }
+            (self.rows, self.bytes) = (0, 0);
+            while list_length(self.buffers) as usize > MOST_BUFFERS {
+                let mut oldest: *mut Buffer = pg_sys::list_nth(self.buffers, 0).cast();
+                self.buffers = pg_sys::list_delete_first(self.buffers);
+                if (*oldest).target == current {
+                    self.buffers = pg_sys::lappend(self.buffers, oldest.cast());
+                    oldest = pg_sys::list_nth(self.buffers, 0).cast();
+                    self.buffers = pg_sys::list_delete_first(self.buffers);
+                }
+                Buffer::drop(oldest, table);
+            }
+        }
+    }
+
+    /// Lets all buffers go; they must be empty.
+    ///
+    /// # Safety
+    /// The table must be open.
+    pub(super) unsafe fn end(&mut self, table: &Table) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for index in 0..list_length(self.buffers) {
+                Buffer::drop(pg_sys::list_nth(self.buffers, index).cast(), table);
+            }
+            self.buffers = std::ptr::null_mut();
+        }
+    }
+
+    /// The buffer of a target, made when it is first asked for.
+    ///
+    /// # Safety
+    /// `target` must be alive, and the current memory context last as long as the load.
+    unsafe fn buffer(&mut self, target: *mut pg_sys::ResultRelInfo) -> *mut Buffer {
+        // SAFETY: the caller's promise; nobody but us uses this field of a target that we have opened.
+        unsafe {
+            let known: *mut Buffer = (*target).ri_CopyMultiInsertBuffer.cast();
+            if !known.is_null() {
+                return known;
+            }
+            let buffer = Buffer::make(target);
+            (*target).ri_CopyMultiInsertBuffer = buffer.cast();
+            self.buffers = pg_sys::lappend(self.buffers, buffer.cast());
+            buffer
+        }
+    }
+}
+
+/// # Safety
+/// `list` must be a list, or null.
+unsafe fn list_length(list: *mut pg_sys::List) -> i32 {
+    // SAFETY: the caller's promise.
+    if list.is_null() { 0 } else { unsafe { (*list).length } }
+}
+
+impl Buffer {
+    /// # Safety
+    /// `target` must be alive.
+    unsafe fn make(target: *mut pg_sys::ResultRelInfo) -> *mut Buffer {
+        // SAFETY: the caller's promise. A buffer may be all zero: null pointers, numbers and false.
+        unsafe {
+            let buffer: *mut Buffer = pg_sys::palloc0(size_of::<Buffer>()).cast();
+            let relation = (*target).ri_RelationDesc;
+            (*buffer).target = target;
+            (*buffer).bulk = pg_sys::GetBulkInsertState();
+            (*buffer).is_heap = (*(*relation).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
+            for tuple in &mut (*buffer).tuples {
+                tuple.t_tableOid = (*relation).rd_id;
+            }
+            buffer
+        }
+    }
+
+    /// The next free slot.
+    ///
+    /// # Safety
+    /// The buffer must be alive and not full.
+    unsafe fn slot(this: *mut Buffer) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let relation = (*(*this).target).ri_RelationDesc;
+            let slot = &raw mut (*this).slots[(*this).used];
+            if (*slot).is_null() {
+                *slot = if (*this).is_heap {
+                    let slot = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
+                    (*slot).tts_tableOid = (*relation).rd_id;
+                    slot
+                } else {
+                    pg_sys::table_slot_create(relation, std::ptr::null_mut())
+                };
+            }
+            *slot
+        }
+    }
+
+    /// Empties a slot, and leaves alone a tuple that is not its own.
+    ///
+    /// # Safety
+    /// The slot must exist.
+    unsafe fn release(this: *mut Buffer, index: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let slot = (*this).slots[index];
+            if std::mem::replace(&mut (*this).is_borrowed[index], false) {
+                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
+            }
+            pg_raw::clear_slot(slot);
+        }
+    }
+
+    /// Inserts the buffer's rows.
+    ///
+    /// # Safety
+    /// As for [`Multi::flush`].
+    unsafe fn flush(this: *mut Buffer, table: &Table, context: *mut LineContext) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (target, used) = ((*this).target, (*this).used);
+            if used == 0 {
+                return;
+            }
+            LineContext::writing(context);
+            let relation = (*target).ri_RelationDesc;
+            let expressions = per_tuple_expressions(table.executor);
+            let caller = pg_sys::MemoryContextSwitchTo((*expressions).ecxt_per_tuple_memory);
+            let insert = (*(*relation).rd_tableam).multi_insert.expect("every access method has it");
+            let slots = (*this).slots.as_mut_ptr();
+            insert(relation, slots, used as i32, table.command, table.options, (*this).bulk);
+            pg_sys::MemoryContextSwitchTo(caller);
+            let has_more_to_do = (*target).ri_NumIndices > 0 || RowTriggers::of(target).after;
+            for index in 0..used {
+                if has_more_to_do {
+                    LineContext::finishing(context, (*this).numbers[index]);
+                    table.after_insert(target, (*this).slots[index]);
+                }
+                Self::release(this, index);
+            }
+            (*this).used = 0;
+            LineContext::written(context);
+        }
+    }
+
+    /// # Safety
+    /// The buffer must be empty, and the table open.
+    unsafe fn drop(this: *mut Buffer, table: &Table) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*(*this).target).ri_CopyMultiInsertBuffer = std::ptr::null_mut();
+            pg_sys::FreeBulkInsertState((*this).bulk);
+            for slot in (*this).slots.iter().take_while(|slot| !slot.is_null()) {
+                pg_sys::ExecDropSingleTupleTableSlot(*slot);
+            }
+            let relation = (*(*this).target).ri_RelationDesc;
+            if let Some(finish) = (*(*relation).rd_tableam).finish_bulk_insert {
+                finish(relation, table.options);
+            }
+            pg_sys::pfree(this.cast());
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! From the reader's rows to the table: COPY's own loop, over rows that mostly come finished.
+//!
+//! For each row, in this order: defaults, condition, partition, BEFORE triggers, generated columns, constraints; then it is collected
+//! ([`super::multi`]) or, where COPY would not collect it because somebody may look at the table meanwhile, inserted at once.
+//!
+//! A finished tuple is used as it is where nothing has to be added to it. Where something has, it is taken apart into a slot.
+
+#![expect(unsafe_code, reason = "hands rows to PostgreSQL's executor")]
+
+use pgrx::pg_sys;
+
+use super::context::LineContext;
+use super::defaults::Defaults;
+use super::multi::Multi;
+use super::table::{RowTriggers, Table, per_tuple_expressions};
+use crate::pg_compat;
+use crate::pg_raw;
+use crate::reader::{Item, Reader, RowPlace};
+use crate::referee::{Referee, shim};
+
+/// One load at work. Lives in PostgreSQL's memory, and owns nothing with a destructor.
+pub(super) struct Rows {
+    pub(super) table: Table,
+    reader: *mut Reader,
+    context: *mut LineContext,
+    defaults: Defaults,
+    multi: Multi,
+    /// Whether rows may be collected at all.
+    collects: bool,
+    /// Whether a finished tuple can be inserted as it is, as far as the table itself is concerned.
+    takes_tuples: bool,
+    /// For rows that are not collected, and for those whose partition is not known yet.
+    single: *mut pg_sys::TupleTableSlot,
+    /// For finished tuples whose partition is not known yet.
+    unrouted: *mut pg_sys::TupleTableSlot,
+    unrouted_tuple: pg_sys::HeapTupleData,
+    bulk: pg_sys::BulkInsertState,
+    target: Target,
+    processed: u64,
+    excluded: u64,
+}
+
+/// The table or partition that rows go to now.
+#[derive(Clone, Copy)]
+struct Target {
+    relation: *mut pg_sys::ResultRelInfo,
+    triggers: RowTriggers,
+    collects: bool,
+    has_generated: bool,
+}
+
+impl Rows {
+    /// # Safety
+    /// All must be alive; the current memory context must last as long as the load.
+    pub(super) unsafe fn new(
+        table: Table,
+        reader: *mut Reader,
+        context: *mut LineContext,
+        defaults: Defaults,
+        collects: bool,
+    ) -> Rows {
+        // SAFETY: the caller's promise; a tuple's head may be zero until there is a tuple.
+        unsafe {
+            let relation = table.relation;
+            let target = Target::of(table.root, collects && !table.is_partitioned());
+            let single = pg_sys::table_slot_create(relation, &raw mut (*table.executor).es_tupleTable);
+            let unrouted = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
+            let takes_tuples = !defaults.are_computed() && !target.has_generated && !target.triggers.before;
+            Rows {
+                table,
+                reader,
+                context,
+                defaults,
+                multi: Multi::new(),
+                collects,
+                takes_tuples,
+                single,
+                unrouted,
+                unrouted_tuple: std::mem::zeroed(),
+                bulk: pg_sys::GetBulkInsertState(),
+                target,
+                processed: 0,
+                excluded: 0,
+            }
+        }
+    }
+
+    /// Loads all rows; returns how many.
+    ///
+    /// # Errors
+    /// Raises COPY's errors.
+    ///
+    /// # Safety
+    /// `this` must be alive; nothing with a destructor on the caller's frames.
+    pub(super) unsafe fn run(this: *mut Self) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let expressions = per_tuple_expressions((*this).table.executor);
+            loop {
+                pg_raw::check_for_interrupts();
+                pg_sys::MemoryContextReset((*expressions).ecxt_per_tuple_memory);
+                LineContext::reading((*this).context);
+                Self::decide(this);
+                let slot = Self::free_slot(this);
+                match Reader::next_item((*this).reader, slot) {
+                    Item::Tuple { data, length, place, is_lasting } => {
+                        LineContext::row((*this).context, place);
+                        Self::tuple(this, data, length, place, is_lasting);
+                    }
+                    Item::InSlot { place: Some(place) } => {
+                        LineContext::row((*this).context, place);
+                        (*this).defaults.fill(slot, expressions);
+                        Self::row(this, slot, place.number, place.length.into());
+                    }
+                    Item::InSlot { place: None } => {
+                        let (_, read) = Referee::views((*(*this).reader).referee());
+                        LineContext::referee_row((*this).context, read.line_number);
+                        Self::row(this, slot, read.line_number, read.line_length.unsigned_abs().into());
+                    }
+                    Item::Full => {
+                        (*this).multi.copy_borrowed();
+                        Reader::give_back((*this).reader);
+                    }
+                    Item::End => break,
+                }
+            }
+            Self::finish(this);
+            (*this).processed
+        }
+    }
+
+    /// Behind the first row: who reads on? By then the defaults were computed once, so that those which are the same in
+    /// every row are known.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn decide(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*(*this).reader).is_undecided() {
+                (*this).defaults.settle(&(*this).table);
+                let filter = (*this).defaults.filter();
+                Reader::decide((*this).reader, filter, (*this).defaults.constants());
+            }
+        }
+    }
+
+    /// A slot for the next row, should it come as one.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn free_slot(this: *mut Self) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*this).target.collects && !(*this).table.is_partitioned() {
+                (*this).multi.slot((*this).target.relation)
+            } else {
+                (*this).single
+            }
+        }
+    }
+
+    /// Loads a finished tuple.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn tuple(this: *mut Self, data: pg_sys::HeapTupleHeader, length: u32, place: RowPlace, is_lasting: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (number, bytes) = (place.number, place.length.into());
+            let partitioned = (*this).table.is_partitioned();
+            if !partitioned && (*this).target.collects && (*this).takes_tuples && is_lasting {
+                let target = (*this).target.relation;
+                if (*this).multi.borrows(target) {
+                    let slot = (*this).multi.borrow(target, data, length);
+                    if (*this).table.wants(slot) {
+                        (*this).table.check(target, slot, false);
+                        (*this).multi.store(target, number, bytes);
+                        Self::counted(this);
+                    } else {
+                        (*this).multi.forget(target);
+                        (*this).excluded += 1;
+                    }
+                    return;
+                }
+            }
+            (*this).unrouted_tuple.t_len = length;
+            (*this).unrouted_tuple.t_data = data;
+            (*this).unrouted_tuple.t_tableOid = (*(*this).table.relation).rd_id;
+            let tuple = &raw mut (*this).unrouted_tuple;
+            if partitioned && (*this).takes_tuples {
+                let slot = (*this).unrouted;
+                pg_raw::ExecStoreHeapTuple(tuple, slot, false);
+                Self::row_of(this, slot, number, bytes, is_lasting.then_some((data, length)));
+                return;
+            }
+            let slot = Self::free_slot(this);
+            pg_raw::clear_slot(slot);
+            pg_raw::heap_deform_tuple(tuple, (*slot).tts_tupleDescriptor, (*slot).tts_values, (*slot).tts_isnull);
+            (*this).defaults.fill(slot, per_tuple_expressions((*this).table.executor));
+            if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+                pg_raw::ExecStoreVirtualTuple(slot);
+            }
+            Self::row(this, slot, number, bytes);
+        }
+    }
+
+    /// Loads the row in a slot.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn row(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, number: u64, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::row_of(this, slot, number, bytes, None) }
+    }
+
+    /// Loads the row in a slot, which may also be had as a tuple that lasts.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn row_of(
+        this: *mut Self,
+        mut slot: *mut pg_sys::TupleTableSlot,
+        number: u64,
+        bytes: u64,
+        tuple: Option<(pg_sys::HeapTupleHeader, u32)>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*slot).tts_tableOid = (*(*this).table.relation).rd_id;
+            if !(*this).table.wants(slot) {
+                (*this).excluded += 1;
+                pg_raw::clear_slot(slot);
+                return;
+            }
+            if (*this).table.is_partitioned() {
+                slot = Self::route(this, slot, tuple);
+            }
+            let target = (*this).target;
+            (*slot).tts_tableOid = (*(*target.relation).ri_RelationDesc).rd_id;
+            if target.triggers.before && !pg_raw::ExecBRInsertTriggers((*this).table.executor, target.relation, slot) {
+                return; // a trigger does not want the row
+            }
+            (*this).table.check(target.relation, slot, target.triggers.before);
+            if target.collects {
+                pg_raw::materialize_slot(slot);
+                (*this).multi.store(target.relation, number, bytes);
+            } else {
+                let relation = (*target.relation).ri_RelationDesc;
+                let insert = (*(*relation).rd_tableam).tuple_insert.expect("every access method has it");
+                insert(relation, slot, (*this).table.command, (*this).table.options, (*this).bulk);
+                (*this).table.after_insert(target.relation, slot);
+            }
+            Self::counted(this);
+        }
+    }
+
+    /// One more row is loaded, or will be.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn counted(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).processed += 1;
+            if (*this).multi.is_full() || !(*this).target.collects {
+                if (*this).multi.is_full() {
+                    Self::flush(this, (*this).target.relation);
+                }
+                Self::report_progress(this);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn flush(this: *mut Self, current: *mut pg_sys::ResultRelInfo) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).multi.flush(&(*this).table, (*this).context, current);
+            Reader::give_back((*this).reader);
+        }
+    }
+
+    /// Finds a row's partition, and gets the row into its form: the slot that holds it then.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn route(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        tuple: Option<(pg_sys::HeapTupleHeader, u32)>,
+    ) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let partition = (*this).table.route(slot);
+            if partition != (*this).target.relation {
+                (*this).target = Target::of(partition, (*this).collects);
+                if !(*this).target.collects && (*this).collects && !(*this).multi.is_empty() {
+                    // Whoever looks at the table from a trigger sees the rows before this one.
+                    Self::flush(this, partition);
+                }
+                pg_sys::ReleaseBulkInsertStatePin((*this).bulk);
+            }
+            let target = (*this).target;
+            if !(*this).table.transition.is_null() {
+                let original = if target.triggers.before { std::ptr::null_mut() } else { slot };
+                (*(*this).table.transition).tcs_original_insert_tuple = original;
+            }
+            let map = pg_compat::root_to_partition_map(partition, (*this).table.executor);
+            if !target.collects {
+                if map.is_null() {
+                    return Self::own_copy(this, slot);
+                }
+                return pg_sys::execute_attr_map_slot((*map).attrMap, slot, (*partition).ri_PartitionTupleSlot);
+            }
+            if map.is_null()
+                && !target.has_generated
+                && let Some((data, length)) = tuple
+                && (*this).multi.borrows(partition)
+            {
+                return (*this).multi.borrow(partition, data, length);
+            }
+            let collected = (*this).multi.slot(partition);
+            if map.is_null() {
+                pg_raw::copy_slot(collected, slot);
+                collected
+            } else {
+                pg_sys::execute_attr_map_slot((*map).attrMap, slot, collected)
+            }
+        }
+    }
+
+    /// A slot in which triggers may change the row: not one that points into the reader's memory.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn own_copy(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if slot != (*this).unrouted {
+                return slot;
+            }
+            pg_raw::copy_slot((*this).single, slot);
+            (*this).single
+        }
+    }
+
+    /// Inserts what is left, and tells the final numbers.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn finish(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let number = match (*(*this).reader).end_number() {
+                Some(number) => number,
+                None => Referee::views((*(*this).reader).referee()).1.line_number,
+            };
+            LineContext::at_end((*this).context, number);
+            if !(*this).multi.is_empty() {
+                Self::flush(this, std::ptr::null_mut());
+            }
+            Self::report_progress(this);
+        }
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn report_progress(this: *mut Self) {
+        // SAFETY: counters in shared memory.
+        unsafe {
+            let excluded = (*this).excluded + (*(*this).reader).filtered();
+            let update = |number: u32, value: u64| {
+                pg_sys::pgstat_progress_update_param(number.cast_signed(), value.cast_signed());
+            };
+            update(pg_sys::PROGRESS_COPY_TUPLES_PROCESSED, (*this).processed);
+            update(pg_sys::PROGRESS_COPY_TUPLES_EXCLUDED, excluded);
+            shim::fastcsv_shim_count_skipped(Referee::copy((*(*this).reader).referee()));
+        }
+    }
+
+    /// Lets everything go that is not the table's.
+    ///
+    /// # Safety
+    /// As for `run`, which must have returned; the table must be finished.
+    pub(super) unsafe fn end(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).multi.end(&(*this).table);
+            pg_sys::FreeBulkInsertState((*this).bulk);
+            pg_sys::ExecDropSingleTupleTableSlot((*this).unrouted);
+        }
+    }
+}
+
+impl Target {
+    /// # Safety
+    /// `relation` must be alive.
+    unsafe fn of(relation: *mut pg_sys::ResultRelInfo, collects: bool) -> Target {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let triggers = RowTriggers::of(relation);
+            let constraints = (*(*(*relation).ri_RelationDesc).rd_att).constr;
+            Target {
+                relation,
+                triggers,
+                collects: collects && !triggers.before && !triggers.instead,
+                has_generated: !constraints.is_null() && (*constraints).has_generated_stored,
+            }
+        }
+    }
+}
