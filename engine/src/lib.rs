@@ -1,5 +1,6 @@
 //! CSV structure at the speed of memory: the engine of fastcsv, without any PostgreSQL in it.
 //!
+//! * [`byte_ring`]: bytes from one process to another.
 //! * [`convert`]: from a field's text to the bytes of a PostgreSQL datum, or declined.
 //! * [`dialect`]: what a CSV file may look like, resolved once.
 //! * [`filter`]: conditions on converted values, for rows that need go no further.
@@ -21,6 +22,7 @@
 //! assert_eq!(list.records(), [2, 4]);
 //! ```
 
+pub mod byte_ring;
 pub mod convert;
 pub mod dialect;
 pub mod entry;
@@ -33,6 +35,7 @@ pub mod pipeline;
 mod record;
 pub mod ring;
 pub mod scan;
+mod segment;
 mod split;
 mod sync;
 pub mod tuple;

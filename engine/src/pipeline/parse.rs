@@ -265,7 +265,7 @@ impl<'s> Parser<'s> {
     /// Whether every line end of these whole records ends one.
     fn is_simple(&self, all: &Records<'_>, span: usize) -> bool {
         let bytes = &all.bytes[..span];
-        let records = all.boundaries.records().len();
+        let records = all.count_within(span);
         let count = |byte| memchr::memchr_iter(byte, bytes).count();
         let line_end = self.plan.line_end;
         all.stray.is_none()
@@ -412,11 +412,20 @@ impl Records<'_> {
     /// The bytes of whole records that may be taken now. In a file of CR the character behind the last must be there
     /// too, unless the input ends.
     fn span(&self, is_cr: bool) -> usize {
-        let ends = self.boundaries.ends();
         let records = self.boundaries.records();
-        let end = |fields: &u32| (ends[*fields as usize - 1] & !QUOTED) as usize + 1;
+        let end = |fields: &u32| self.end(*fields);
         let may_take = |end: &usize| !is_cr || self.is_end || end + LONGEST_CHARACTER <= self.bytes.len();
         records.iter().rev().map(end).find(may_take).unwrap_or(0)
+    }
+
+    /// How many records end in the first `span` bytes.
+    fn count_within(&self, span: usize) -> usize {
+        self.boundaries.records().partition_point(|fields| self.end(*fields) <= span)
+    }
+
+    /// The offset behind the record that ends with the `fields`th field end.
+    fn end(&self, fields: u32) -> usize {
+        (self.boundaries.ends()[fields as usize - 1] & !QUOTED) as usize + 1
     }
 }
 

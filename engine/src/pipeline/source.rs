@@ -15,6 +15,9 @@ const PATIENCE: u32 = 1000;
 pub enum Input {
     /// What can be read at any offset.
     File(Box<dyn ReadAt>),
+    /// What can be read once, from one end to the other. [`io::ErrorKind::WouldBlock`] says that nothing has come now; then
+    /// [`Pipeline::notify`](super::Pipeline::notify) must follow when something has.
+    Stream(Box<dyn io::Read + Send>),
 }
 
 /// What can be read at any offset, by several threads at once.
@@ -69,6 +72,7 @@ impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Stop::Ticket(Outcome::Short, 0),
+            io::ErrorKind::OutOfMemory => Stop::Ticket(Outcome::OutOfMemory, 0),
             _ => Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0)),
         }
     }

@@ -114,16 +114,45 @@ struct CacheLine([u8; Geometry::ALIGN]);
 
 /// Runs a job to its end, or to the first ticket that is neither plain nor an anomaly; `at_block` is called before each
 /// block is taken, with the number of those before.
-pub fn run(job: Job, input: Input, geometry: Geometry, mut at_block: impl FnMut(usize)) -> Delivered {
+pub fn run(job: Job, input: Input, geometry: Geometry, at_block: impl FnMut(usize)) -> Delivered {
+    run_fed(job, input, geometry, &spawn, at_block, |_| ())
+}
+
+/// How threads are started.
+pub type Spawn<'s> = &'s dyn Fn(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
+
+/// As [`run`], while another thread feeds the input.
+pub fn run_fed(
+    job: Job,
+    input: Input,
+    geometry: Geometry,
+    spawn: Spawn<'_>,
+    mut at_block: impl FnMut(usize),
+    feed: impl FnOnce(&Pipeline) + Send,
+) -> Delivered {
     let mut memory = vec![CacheLine([0; Geometry::ALIGN]); geometry.bytes().div_ceil(Geometry::ALIGN)];
     // SAFETY: the memory is large enough and aligned, and outlives pipeline and consumer.
     let ring = unsafe { Ring::create(NonNull::new(memory.as_mut_ptr()).unwrap().cast(), geometry) };
     let bell = Arc::new(Bell::default());
-    let pipeline = Pipeline::start(job, ring, input, Box::new(Bells(Arc::clone(&bell))), &spawn).unwrap();
+    let pipeline = Pipeline::start(job, ring, input, Box::new(Bells(Arc::clone(&bell))), spawn).unwrap();
+    let delivered = thread::scope(|scope| {
+        scope.spawn(|| feed(&pipeline));
+        let delivered = consume(ring, &pipeline, &bell, &mut at_block);
+        // Lets a feeder go that still has something.
+        ring.stop();
+        pipeline.notify();
+        delivered
+    });
+    pipeline.end();
+    drop(memory);
+    delivered
+}
+
+fn consume(ring: Ring, pipeline: &Pipeline, bell: &Bell, at_block: &mut dyn FnMut(usize)) -> Delivered {
     let (mut consumer, mut delivered, mut blocks) = (Consumer::new(ring), Delivered::default(), 0);
     let mut is_open = false;
     loop {
-        match next(&mut consumer, &bell) {
+        match next(&mut consumer, bell) {
             Next::Block => {
                 at_block(blocks);
                 blocks += 1;
@@ -133,7 +162,7 @@ pub fn run(job: Job, input: Input, geometry: Geometry, mut at_block: impl FnMut(
                 delivered.tickets.push((summary, delivered.entries.len()));
                 let goes_on = matches!(summary.outcome, Outcome::Plain | Outcome::Anomaly);
                 if summary.is_last || !goes_on {
-                    break;
+                    return delivered;
                 }
             }
             Next::Nothing => unreachable!("it was waited for"),
@@ -142,9 +171,6 @@ pub fn run(job: Job, input: Input, geometry: Geometry, mut at_block: impl FnMut(
             pipeline.notify();
         }
     }
-    pipeline.end();
-    drop(memory);
-    delivered
 }
 
 /// Waits for what comes next.
