@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_int};
 
 use pgrx::pg_sys;
 
+use crate::memory;
 use crate::pg_compat;
 
 /// Bytes a converted byte may become, at most: PostgreSQL's MAX_CONVERSION_GROWTH.
@@ -40,16 +41,18 @@ pub(crate) fn table(encoding: c_int) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Bytes of `encoding` in the server's encoding, up to the first that cannot be converted; `None` where there is no
-/// conversion at all.
+/// conversion at all, or no memory for it.
 pub(crate) fn to_server(encoding: c_int, bytes: &[u8]) -> Option<Vec<u8>> {
     // SAFETY: reads a setting.
     let server = unsafe { pg_sys::GetDatabaseEncoding() };
     let ascii = pg_sys::pg_enc::PG_SQL_ASCII.cast_signed();
     if encoding == server || encoding == ascii || server == ascii {
-        return Some(bytes.to_vec());
+        let mut same = memory::zeroed(bytes.len())?;
+        same.copy_from_slice(bytes);
+        return Some(same);
     }
     let length = c_int::try_from(bytes.len()).ok()?;
-    let mut converted = vec![0_u8; bytes.len() * CONVERSION_GROWTH + 1];
+    let mut converted = memory::zeroed(bytes.len() * CONVERSION_GROWTH + 1)?;
     let room = c_int::try_from(converted.len()).ok()?;
     // SAFETY: the conversion reads `length` bytes and writes at most `room`, a terminating NUL included; with
     // errors off it stops at a byte it cannot convert.

@@ -6,11 +6,37 @@ use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use fastcsv_engine::pipeline::ReadAt;
 
 use crate::referee::Feed;
+
+/// A file's size and when its bytes were last written (seconds and nanoseconds), at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    written: (i64, i64),
+}
+
+impl Stamp {
+    /// Why the bytes that were there at the earlier time `self` may not be those that were read since, if that is so.
+    /// What was appended changes none of them.
+    pub(crate) fn change(&self, now: Stamp) -> Option<Change> {
+        match now.size.cmp(&self.size) {
+            std::cmp::Ordering::Less => Some(Change::Shorter),
+            std::cmp::Ordering::Equal if now.written != self.written => Some(Change::Overwritten),
+            _ => None,
+        }
+    }
+}
+
+/// What has become of a file while it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Shorter,
+    Overwritten,
+}
 
 /// A file behind a descriptor that somebody else owns and closes.
 pub(crate) struct Borrowed(ManuallyDrop<File>);
@@ -28,15 +54,19 @@ impl Borrowed {
         self.0.as_raw_fd()
     }
 
-    /// Its size now, in bytes.
-    pub(crate) fn size(&self) -> u64 {
-        self.0.metadata().map_or(0, |found| found.len())
+    /// What it is like now.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn stamp(&self) -> io::Result<Stamp> {
+        let found = self.0.metadata()?;
+        Ok(Stamp { size: found.len(), written: (found.mtime(), found.mtime_nsec()) })
     }
 }
 
 impl ReadAt for Borrowed {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        FileExt::read_at(&*self.0, buffer, offset)
+        fastcsv_engine::pipeline::patiently(|| FileExt::read_at(&*self.0, buffer, offset))
     }
 }
 
@@ -73,18 +103,19 @@ impl Feed for RecordFeed {
     }
 }
 
-/// A file from an offset on, for the referee.
+/// A file from an offset on, for the referee, up to the size that it had when the read began.
 pub(crate) struct RangeFeed {
     file: Borrowed,
     offset: u64,
+    size: u64,
 }
 
 impl RangeFeed {
     /// # Safety
     /// As for [`Borrowed::new`].
-    pub(crate) unsafe fn new(descriptor: RawFd) -> Self {
+    pub(crate) unsafe fn new(descriptor: RawFd, size: u64) -> Self {
         // SAFETY: the caller's promise.
-        Self { file: unsafe { Borrowed::new(descriptor) }, offset: 0 }
+        Self { file: unsafe { Borrowed::new(descriptor) }, offset: 0, size }
     }
 
     /// Goes on at another offset.
@@ -95,7 +126,12 @@ impl RangeFeed {
 
 impl Feed for RangeFeed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.offset)?;
+        let most =
+            usize::try_from(self.size.saturating_sub(self.offset)).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let count = self.file.read_at(&mut buffer[..most], self.offset)?;
+        if count == 0 && most > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         self.offset += count as u64;
         Ok(count)
     }

@@ -12,6 +12,7 @@ mod context;
 mod defaults;
 mod header;
 mod multi;
+mod owner;
 mod prepare;
 mod rows;
 mod statement;
@@ -138,6 +139,9 @@ unsafe fn run(load: *mut Load) -> u64 {
         }
         pg_sys::CommandCounterIncrement();
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        if (*load).may_read_files {
+            owner::check((*load).target);
+        }
         let processed = match (*load).may_read_files {
             true => match prepare::prepare(parse, (*load).statement, (*load).target) {
                 Ok(opening) => run_here(&opening),

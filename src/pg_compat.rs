@@ -355,6 +355,16 @@ pub(crate) unsafe fn first_file_subtransaction(relation: pg_sys::Relation) -> pg
     }
 }
 
+/// Analyses and rewrites a statement without parameters.
+///
+/// # Safety
+/// The statement must come from `text`.
+pub(crate) unsafe fn analyze(statement: *mut pg_sys::RawStmt, text: *const c_char) -> *mut pg_sys::List {
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::pg_analyze_and_rewrite_fixedparams(statement, text, none, 0, std::ptr::null_mut()) }
+}
+
 /// Lets SIGTERM only set flags in this background worker; by default it would exit from within the handler.
 pub(crate) fn handle_terminate_by_flag() {
     // SAFETY: installs PostgreSQL's own handler.

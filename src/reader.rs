@@ -26,6 +26,8 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use crate::last_run::{self, Run};
 use crate::options::report;
 use crate::referee::{Opening, Referee};
+use crate::settings;
+use crate::worker::Refusal;
 use job::Serial;
 use parallel::{Parallel, Start};
 
@@ -35,7 +37,6 @@ pub(crate) struct Reader {
     relation: pg_sys::Relation,
     referee: *mut Referee,
     /// Where DEFAULT values are computed.
-    executor: *mut pg_sys::EState,
     expressions: *mut pg_sys::ExprContext,
     /// The memory that lives as long as the query.
     memory: pg_sys::MemoryContext,
@@ -123,22 +124,12 @@ impl Reader {
         // SAFETY: the caller's promise.
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
-            let executor = pg_sys::CreateExecutorState();
-            let expressions = pg_sys::MakePerTupleExprContext(executor);
+            settings::fault().begin_in_backend();
+            let expressions = pg_sys::CreateStandaloneExprContext();
             let referee = Referee::open(opening);
             let memory = pg_sys::CurrentMemoryContext;
             let (relation, path) = (opening.relation, Path::Undecided);
-            reader.write(Reader {
-                relation,
-                referee,
-                executor,
-                expressions,
-                memory,
-                wanted,
-                rows: 0,
-                started: None,
-                path,
-            });
+            reader.write(Reader { relation, referee, expressions, memory, wanted, rows: 0, started: None, path });
             reader
         }
     }
@@ -158,8 +149,8 @@ impl Reader {
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
             let wanted = (*this).wanted;
-            let (relation, referee, rows_read) = ((*this).relation, (*this).referee, (*this).rows);
-            let start = Start { referee, relation, wanted, rows_read, filter, constants };
+            let (relation, referee) = ((*this).relation, (*this).referee);
+            let start = Start { referee, relation, wanted, filter, constants };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {
                     let mut memory = PgMemoryContexts::For((*this).memory);
@@ -188,8 +179,14 @@ impl Reader {
             let expressions = (*this).expressions;
             let found = match (*this).path {
                 Path::Parallel(parallel) => {
-                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
-                    Parallel::next(parallel, slot, expressions)
+                    let found = Parallel::next(Self::at_work(parallel), slot, expressions);
+                    match found {
+                        Ok(found) => found,
+                        Err(refusal) => {
+                            Self::go_on_serially(this, refusal);
+                            Self::next_serial(this, slot, expressions)
+                        }
+                    }
                 }
                 Path::Undecided | Path::Serial(_) => Self::next_serial(this, slot, expressions),
             };
@@ -215,13 +212,16 @@ impl Reader {
             let expressions = (*this).expressions;
             let item = match (*this).path {
                 Path::Parallel(parallel) => {
-                    let parallel = (*parallel).as_mut().expect("a read that has not ended");
-                    Parallel::next_item(parallel, slot, expressions)
+                    let item = Parallel::next_item(Self::at_work(parallel), slot, expressions);
+                    match item {
+                        Ok(item) => item,
+                        Err(refusal) => {
+                            Self::go_on_serially(this, refusal);
+                            Self::next_serial_item(this, slot, expressions)
+                        }
+                    }
                 }
-                Path::Undecided | Path::Serial(_) => match Self::next_serial(this, slot, expressions) {
-                    Found::Row | Found::Rows(_) => Item::InSlot { place: None },
-                    Found::End => Item::End,
-                },
+                Path::Undecided | Path::Serial(_) => Self::next_serial_item(this, slot, expressions),
             };
             (*this).rows += u64::from(matches!(item, Item::InSlot { .. } | Item::Tuple { .. }));
             item
@@ -288,6 +288,47 @@ impl Reader {
         }
     }
 
+    /// As `next_serial`.
+    ///
+    /// # Safety
+    /// As for `next_serial`.
+    unsafe fn next_serial_item(
+        this: *mut Self,
+        slot: *mut pg_sys::TupleTableSlot,
+        expressions: *mut pg_sys::ExprContext,
+    ) -> Item {
+        // SAFETY: the caller's promise.
+        match unsafe { Self::next_serial(this, slot, expressions) } {
+            Found::Row | Found::Rows(_) => Item::InSlot { place: None },
+            Found::End => Item::End,
+        }
+    }
+
+    /// The parallel part of a read that has not ended.
+    ///
+    /// # Safety
+    /// `parallel` must be the reader's.
+    unsafe fn at_work(parallel: *mut Option<Parallel>) -> *mut Parallel {
+        // SAFETY: the caller's promise.
+        unsafe { (*parallel).as_mut().expect("a read that has not ended") }
+    }
+
+    /// The worker could not begin. The referee still is where it was when the worker was asked for.
+    ///
+    /// # Safety
+    /// `this` must be alive and parallel.
+    #[cold]
+    unsafe fn go_on_serially(this: *mut Self, refusal: Refusal) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Path::Parallel(parallel) = (*this).path {
+                (*parallel).take();
+            }
+            tell_serial(refusal.reason());
+            (*this).path = Path::Serial(refusal.reason());
+        }
+    }
+
     /// What the read has done so far; `None` if it has not begun.
     pub(crate) fn run(&self, operation: &'static str) -> Option<Run> {
         let run = Run { operation, rows: self.rows, time: self.started?.elapsed(), path: "serial", ..Run::default() };
@@ -319,13 +360,17 @@ impl Reader {
                 (*parallel).take();
             }
             Referee::end((*this).referee, operation == "load");
-            pg_sys::FreeExecutorState((*this).executor);
+            pg_sys::FreeExprContext((*this).expressions, true);
         }
     }
 }
 
 /// Tells whoever wants to know why a file is read serially.
 fn tell_serial(reason: Serial) {
+    // SAFETY: looks at settings.
+    if !unsafe { pg_sys::message_level_is_interesting(pg_sys::DEBUG1.cast_signed()) } {
+        return;
+    }
     let message = format!("fastcsv reads serially: {reason}");
     report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
 }

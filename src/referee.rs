@@ -196,6 +196,15 @@ impl Referee {
         }
     }
 
+    /// Records read since the start (or the last restart), those passed over by `ON_ERROR ignore` included.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn records_read(this: *mut Self) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).position.records() }
+    }
+
     /// The COPY itself.
     ///
     /// # Safety
@@ -212,6 +221,28 @@ impl Referee {
     pub(crate) unsafe fn point_at(this: *mut Self, place: Checkpoint, descriptor: RawFd) {
         // SAFETY: the caller's promise.
         unsafe { (*this).position.restart(place, Some(descriptor)) }
+    }
+
+    /// Raises the error of a read that failed, with COPY's line number at `place`.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn raise_read_error(this: *mut Self, place: Checkpoint, error: &io::Error) -> ! {
+        // SAFETY: the caller's promise. Whoever catches the error takes the contexts off.
+        unsafe {
+            Self::enter(this, place);
+            shim::fastcsv_shim_hide_line((*this).state, place.number);
+            shim::raise_read_error(error, (*this).position.source().name)
+        }
+    }
+
+    /// Raises the error for a file that is not any more what it was when the read began.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn raise_overwritten(this: *mut Self) -> ! {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_raise_changed((*this).position.source().name, false) }
     }
 
     /// The next error is about this column's value, null for NULL, in the record with COPY's number.
@@ -242,15 +273,6 @@ impl Referee {
     pub(crate) unsafe fn views(this: *mut Self) -> (CopyView, CopyOptions) {
         // SAFETY: the caller's promise.
         unsafe { (CopyView::of((*this).state), CopyOptions::of((*this).state)) }
-    }
-
-    /// The input.
-    ///
-    /// # Safety
-    /// As for [`Referee::next_row`].
-    pub(crate) unsafe fn source(this: *mut Self) -> Source {
-        // SAFETY: the caller's promise.
-        unsafe { (*this).position.source() }
     }
 
     /// # Safety
@@ -413,6 +435,6 @@ unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: 
     // SAFETY: the feed outlives the referee (see `start_at`), and nobody else uses it meanwhile.
     match unsafe { feed.as_mut() }.read(buffer) {
         Ok(count) => c_int::try_from(count).expect("a feed returns no more than it was asked for"),
-        Err(error) => shim::raise_file_error(&error, c"read", referee.position.source().name),
+        Err(error) => shim::raise_read_error(&error, referee.position.source().name),
     }
 }

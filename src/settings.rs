@@ -1,8 +1,12 @@
 //! The settings named `fastcsv.*`.
 
-use std::ffi::CStr;
+#![expect(unsafe_code, reason = "a check hook, which PostgreSQL calls with a pointer")]
 
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+use std::ffi::{CStr, CString, c_char, c_void};
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
+
+use crate::fault::Fault;
 
 /// Kibibytes, the unit in which PostgreSQL keeps sizes of memory.
 const KB: u64 = 1024;
@@ -12,6 +16,7 @@ static RANGE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
 static MIN_PARALLEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024);
 static MEMORY: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 static SIMD: GucSetting<Simd> = GucSetting::<Simd>::new(Simd::Auto);
+static FAULT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
 /// The instruction set of the structure scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
@@ -62,6 +67,26 @@ pub(crate) fn simd() -> Option<&'static str> {
     }
 }
 
+/// What is to go wrong, in tests.
+pub(crate) fn fault() -> Fault {
+    FAULT.get().as_deref().and_then(as_fault).unwrap_or(Fault::NONE)
+}
+
+fn as_fault(text: &CStr) -> Option<Fault> {
+    text.to_str().ok().and_then(Fault::parse)
+}
+
+/// Is the text a fault?
+#[pg_guard]
+unsafe extern "C-unwind" fn check_fault(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: PostgreSQL passes a place that holds a C string, or null.
+    unsafe { (*value).is_null() || as_fault(CStr::from_ptr(*value)).is_some() }
+}
+
 /// Declares the settings; called when the library is loaded.
 pub(crate) fn declare() {
     integer(
@@ -104,6 +129,20 @@ pub(crate) fn declare() {
         GucContext::Userset,
         GucFlags::default(),
     );
+    // SAFETY: the hook is one for texts.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"fastcsv.fault",
+            c"Something that goes wrong on purpose, for tests.",
+            c"",
+            &FAULT,
+            GucContext::Suset,
+            GucFlags::NO_SHOW_ALL,
+            Some(check_fault),
+            None,
+            None,
+        );
+    }
 }
 
 fn integer(

@@ -17,3 +17,4 @@ mod shared;
 
 pub(crate) use launch::Worker;
 pub(crate) use main::run;
+pub(crate) use shared::Refusal;

@@ -78,7 +78,7 @@ pub enum Input {
     File {
         /// The byte at which the first record to parse starts.
         start: u64,
-        /// The file's size when the scan began; what comes behind it is not read.
+        /// The file's size when the scan began; what comes behind it is not read. More than `start`.
         size: u64,
         /// Bytes of a range.
         range_size: u64,
@@ -147,6 +147,15 @@ pub struct Layout {
     pub type_modifier: i32,
     /// Attributes that are the same in every row (0-based), with their values; others that no field goes to are NULL.
     pub constants: Vec<(usize, Constant)>,
+}
+
+impl Layout {
+    /// The same layout, for who is handed the constants with each row's values: they may be long.
+    #[must_use]
+    pub fn without_constants(&self) -> Layout {
+        let (type_id, type_modifier) = (self.type_id, self.type_modifier);
+        Layout { attributes: self.attributes.clone(), type_id, type_modifier, constants: Vec::new() }
+    }
 }
 
 /// A value that is the same in every row.

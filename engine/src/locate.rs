@@ -108,7 +108,9 @@ pub fn locate(
     keep_going: &mut dyn FnMut() -> bool,
 ) -> io::Result<Located> {
     let mut locator = Locator::new(dialect, Level::detect(), from, copy_line);
-    let mut buffer = vec![0; READ];
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(READ)?;
+    buffer.resize(READ, 0);
     let mut unasked = 0;
     loop {
         let length = match input.read(&mut buffer) {

@@ -21,7 +21,7 @@ mod plan;
 mod source;
 mod stream;
 
-pub use source::{Input, ReadAt};
+pub use source::{Input, ReadAt, patiently};
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,7 @@ use crate::dialect::DialectError;
 use crate::job::Job;
 use crate::ring::{Outcome, Ring};
 use crate::scan::{Level, LevelError};
-use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, PoisonError};
 use crate::tuple::OutOfMemory;
 use plan::Plan;
 
@@ -65,9 +65,6 @@ pub(crate) struct Shared {
     /// Behind it threads wait for slots and blocks; see [`Shared::wait_for`].
     room: Mutex<()>,
     room_made: Condvar,
-    /// Bytes of memory all threads hold, and the most they held.
-    memory: AtomicU64,
-    peak_memory: AtomicU64,
 }
 
 /// Where tickets come from.
@@ -145,8 +142,6 @@ impl Pipeline {
             live: AtomicU32::new(threads as u32),
             room: Mutex::new(()),
             room_made: Condvar::new(),
-            memory: AtomicU64::new(0),
-            peak_memory: AtomicU64::new(0),
         });
         let for_threads = Arc::clone(&shared);
         pool.spawn_broadcast(move |thread| for_threads.run_thread(thread.index(), thread.num_threads()));
@@ -170,7 +165,7 @@ impl Pipeline {
 
     /// The most memory the threads held at once, in bytes, the ring left out.
     pub fn peak_memory(&self) -> u64 {
-        self.shared.peak_memory.load(Ordering::Relaxed)
+        self.shared.ring.peak_memory()
     }
 
     /// Stops the ring and waits until every thread has ended.
@@ -305,12 +300,6 @@ impl Shared {
 
     /// Counts memory that a thread holds more (or less) than before.
     fn account(&self, before: usize, now: usize) {
-        let total = if now >= before {
-            let more = (now - before) as u64;
-            self.memory.fetch_add(more, Ordering::Relaxed) + more
-        } else {
-            self.memory.fetch_sub((before - now) as u64, Ordering::Relaxed)
-        };
-        self.peak_memory.fetch_max(total, Ordering::Relaxed);
+        self.ring.account(before, now);
     }
 }

@@ -131,6 +131,23 @@ impl Ring {
         self.geometry.blocks - self.head().least_free.load(Ordering::Relaxed)
     }
 
+    /// Counts memory that a thread holds more (or less) than before, the ring itself left out.
+    pub(crate) fn account(&self, before: usize, now: usize) {
+        let head = self.head();
+        if now > before {
+            let more = (now - before) as u64;
+            let total = head.memory.fetch_add(more, Ordering::Relaxed) + more;
+            head.peak_memory.fetch_max(total, Ordering::Relaxed);
+        } else if now < before {
+            head.memory.fetch_sub((before - now) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// The most memory that the threads have held at once so far, in bytes, the ring itself left out.
+    pub fn peak_memory(&self) -> u64 {
+        self.head().peak_memory.load(Ordering::Relaxed)
+    }
+
     /// The backend says that it goes to sleep. It must look for work once more before it does.
     pub fn consumer_sleeps(&self, sleeps: bool) {
         self.head().consumer_sleeps.store(u32::from(sleeps), Ordering::SeqCst);

@@ -8,7 +8,7 @@ use std::io;
 
 use crate::dialect::{Dialect, LineEnd};
 use crate::locate::Checkpoint;
-use crate::pipeline::ReadAt;
+use crate::pipeline::{ReadAt, patiently};
 use crate::scan::{Block, Level, LineEndFinder, Scanner, Sink, State};
 use crate::split::first_record_end;
 
@@ -98,9 +98,11 @@ impl Walker {
     /// Some of the file's bytes from a position on, at least one.
     fn bytes(&mut self, file: &dyn ReadAt, position: u64) -> io::Result<&[u8]> {
         if position < self.from || position >= self.from + self.buffer.len() as u64 {
-            self.buffer.resize(READ.min((self.size - position) as usize), 0);
+            let length = READ.min((self.size - position) as usize);
+            self.buffer.try_reserve(length.saturating_sub(self.buffer.len()))?;
+            self.buffer.resize(length, 0);
             self.from = position;
-            let length = match read_some(file, &mut self.buffer, position) {
+            let length = match patiently(|| file.read_at(&mut self.buffer, position)) {
                 Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
                 other => other,
             };
@@ -108,15 +110,6 @@ impl Walker {
             length?;
         }
         Ok(&self.buffer[(position - self.from) as usize..])
-    }
-}
-
-fn read_some(file: &dyn ReadAt, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    loop {
-        match file.read_at(buffer, offset) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
     }
 }
 

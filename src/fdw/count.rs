@@ -211,6 +211,7 @@ pub(super) unsafe fn iterate(
     unsafe {
         let mut total: u64 = 0;
         loop {
+            pg_raw::check_for_interrupts();
             Scan::decide(node, scan);
             match Reader::next((*scan).reader, count.slot) {
                 Found::Row => total += u64::from(count.passes()),

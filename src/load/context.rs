@@ -16,6 +16,7 @@ use pgrx::{pg_guard, pg_sys};
 
 use crate::encoding;
 use crate::file::Borrowed;
+use crate::memory;
 use crate::reader::RowPlace;
 use crate::referee::{Referee, shim};
 
@@ -40,6 +41,8 @@ enum State {
     Row(RowPlace),
     /// Collected rows are written; COPY shows the line its reader is at, without its text.
     Writing,
+    /// Collected rows are sent to a foreign table, which does not tell which of them is to blame.
+    Sending,
     /// What follows a row's insertion, by its number; without text.
     Finishing(u64),
 }
@@ -138,6 +141,18 @@ impl LineContext {
         }
     }
 
+    /// Collected rows are about to be sent to a foreign table.
+    ///
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn sending(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).before_flush = (*this).state;
+            (*this).state = State::Sending;
+        }
+    }
+
     /// One of them has been written, and its indexes and triggers have their turn.
     ///
     /// # Safety
@@ -174,6 +189,10 @@ impl LineContext {
                     self.show_line(copy, place);
                 }
                 State::Writing => self.hide_line(copy, self.number),
+                State::Sending => {
+                    self.hide_line(copy, self.number);
+                    shim::fastcsv_shim_show_name_only(copy);
+                }
                 State::Finishing(number) => self.hide_line(copy, number),
             }
         }
@@ -211,7 +230,7 @@ impl LineContext {
         // SAFETY: COPY keeps the file open for as long as it lives.
         let file = unsafe { Borrowed::new(self.descriptor) };
         // A line's bytes in the file are not more than in the server's encoding, or the two are the same.
-        let mut bytes = vec![0; place.length as usize];
+        let mut bytes = memory::zeroed(place.length as usize)?;
         let mut read = 0;
         while read < bytes.len() {
             match file.read_at(&mut bytes[read..], place.start.byte + read as u64).ok()? {

@@ -19,7 +19,8 @@ use crate::referee::{Opening, Referee, shim};
 pub(super) struct Defaults {
     expressions: *mut Default,
     count: usize,
-    /// The condition's clauses, if the file has every column that they are about.
+    /// The condition's clauses, if the threads may decide them: the file has every column that they are about, and nothing
+    /// is to be computed for a row that is left out.
     clauses: *mut pg_sys::List,
     table: pg_sys::Oid,
 }
@@ -54,8 +55,13 @@ impl Defaults {
                 expressions.add(count).write(Default { index, expression, is_constant, value: None });
                 count += 1;
             }
-            let clauses = if knows_columns(opening, referee) { opening.condition } else { std::ptr::null_mut() };
-            Defaults { expressions, count, clauses, table: (*opening.relation).rd_id }
+            let mut defaults =
+                Defaults { expressions, count, clauses: std::ptr::null_mut(), table: (*opening.relation).rd_id };
+            // COPY computes defaults before it asks the condition: a sequence counts the rows that are left out too.
+            if !defaults.are_computed() && knows_columns(opening, referee) {
+                defaults.clauses = opening.condition;
+            }
+            defaults
         }
     }
 
@@ -82,8 +88,11 @@ impl Defaults {
                 let default = self.expressions.add(place);
                 if (*default).is_constant {
                     let attribute = &attributes[(*default).index];
-                    (*default).value = evaluate((*default).expression, context)
-                        .map(|value| pg_raw::datumCopy(value, attribute.attbyval, attribute.attlen.into()));
+                    let value = evaluate((*default).expression, context);
+                    let is_long = value.is_some_and(|value| is_long(value, attribute));
+                    (*default).is_constant = !is_long;
+                    (*default).value =
+                        value.map(|value| pg_raw::datumCopy(value, attribute.attbyval, attribute.attlen.into()));
                 }
             }
             self.note_types(attributes);
@@ -159,6 +168,18 @@ impl Defaults {
             }
         }
     }
+}
+
+/// The longest value, in bytes, that is handed to the threads: each of them holds it, and so does the job.
+const LONGEST_CONSTANT: usize = 8 * 1024;
+
+/// Is the value too long to be handed on? It is then computed for each row.
+///
+/// # Safety
+/// The value must be of the attribute's type.
+unsafe fn is_long(value: pg_sys::Datum, attribute: &pg_sys::FormData_pg_attribute) -> bool {
+    // SAFETY: the caller's promise; a varlena tells its length, or that of what it stands for.
+    attribute.attlen == -1 && unsafe { pg_sys::toast_raw_datum_size(value) } > LONGEST_CONSTANT
 }
 
 /// Does the file have every column that the condition is about?

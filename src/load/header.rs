@@ -23,10 +23,14 @@ use pgrx::prelude::*;
 
 use super::statement::{Argument, Options};
 use crate::options::{raise, report};
-use crate::{encoding, pg_compat};
+use crate::{encoding, memory, pg_compat};
 
 /// Bytes looked at. A header of 1600 columns, each name 63 characters of 4 bytes in quotes, fits.
 const LONGEST_HEADER: u64 = 1 << 20;
+
+/// What the fields of a record take at most, in multiples of its length: where each is empty, a list that grows by doubling has the
+/// old and the new place of a vector for each byte.
+const FIELDS_FACTOR: usize = 3 * size_of::<Vec<u8>>();
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -65,6 +69,7 @@ fn first_fields(options: &Options, path: &CStr) -> Option<Vec<Vec<u8>>> {
     let start = read_start(path).ok()?;
     let at_end = (start.len() as u64) < LONGEST_HEADER;
     let start = encoding::to_server(encoding, start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start))?;
+    memory::expect_room(FIELDS_FACTOR * start.len());
     match first_record::first_record(&start, at_end, delimiter, quote, escape) {
         FirstRecord::Complete(fields) => Some(fields),
         FirstRecord::None | FirstRecord::Incomplete => None,

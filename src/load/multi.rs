@@ -236,7 +236,8 @@ impl Buffer {
             let relation = (*target).ri_RelationDesc;
             (*buffer).target = target;
             (*buffer).bulk = pg_sys::GetBulkInsertState();
-            (*buffer).is_heap = (*(*relation).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
+            let is_local = (*target).ri_FdwRoutine.is_null();
+            (*buffer).is_heap = is_local && (*(*relation).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
             for tuple in &mut (*buffer).tuples {
                 tuple.t_tableOid = (*relation).rd_id;
             }
@@ -292,6 +293,10 @@ impl Buffer {
             if used == 0 {
                 return;
             }
+            if !(*target).ri_FdwRoutine.is_null() {
+                Self::flush_foreign(this, table, context);
+                return;
+            }
             LineContext::writing(context);
             let relation = (*target).ri_RelationDesc;
             let expressions = per_tuple_expressions(table.executor);
@@ -313,6 +318,40 @@ impl Buffer {
         }
     }
 
+    /// Sends the buffer's rows to a foreign table, as many at once as its wrapper takes.
+    ///
+    /// # Safety
+    /// As for [`Multi::flush`].
+    unsafe fn flush_foreign(this: *mut Buffer, table: &Table, context: *mut LineContext) {
+        // SAFETY: the caller's promise. Rows are collected for a wrapper only if it takes several.
+        unsafe {
+            let (target, used) = ((*this).target, (*this).used);
+            let insert = (*(*target).ri_FdwRoutine).ExecForeignBatchInsert.expect("the wrapper takes several rows");
+            let has_triggers = RowTriggers::of(target).after;
+            LineContext::sending(context);
+            let mut first = 0;
+            while first < used {
+                let batch = (used - first).min((*target).ri_BatchSize.unsigned_abs() as usize);
+                let mut stored = batch as i32;
+                let slots = (*this).slots.as_mut_ptr().add(first);
+                let results = insert(table.executor, target, slots, std::ptr::null_mut(), &mut stored);
+                if has_triggers {
+                    for index in 0..stored.unsigned_abs() as usize {
+                        let slot = *results.add(index);
+                        (*slot).tts_tableOid = (*(*target).ri_RelationDesc).rd_id;
+                        table.after_insert(target, slot);
+                    }
+                }
+                first += batch;
+            }
+            for index in 0..used {
+                Self::release(this, index);
+            }
+            (*this).used = 0;
+            LineContext::written(context);
+        }
+    }
+
     /// # Safety
     /// The buffer must be empty, and the table open.
     unsafe fn drop(this: *mut Buffer, table: &Table) {
@@ -324,7 +363,9 @@ impl Buffer {
                 pg_sys::ExecDropSingleTupleTableSlot(*slot);
             }
             let relation = (*(*this).target).ri_RelationDesc;
-            if let Some(finish) = (*(*relation).rd_tableam).finish_bulk_insert {
+            if (*(*this).target).ri_FdwRoutine.is_null()
+                && let Some(finish) = (*(*relation).rd_tableam).finish_bulk_insert
+            {
                 finish(relation, table.options);
             }
             pg_sys::pfree(this.cast());

@@ -117,8 +117,9 @@ unsafe fn fits(relation: pg_sys::Relation, options: *mut pg_sys::List) -> Result
     // SAFETY: the caller's promise.
     unsafe {
         let kind = (*(*relation).rd_rel).relkind.cast_unsigned();
-        if kind != pg_sys::RELKIND_RELATION && kind != pg_sys::RELKIND_PARTITIONED_TABLE {
-            return Err("the target is neither a table nor a partitioned table");
+        if ![pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE, pg_sys::RELKIND_FOREIGN_TABLE].contains(&kind)
+        {
+            return Err("the target is no table");
         }
         if pg_sys::IsInParallelMode() {
             return Err("the query runs in parallel already");

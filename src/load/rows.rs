@@ -139,6 +139,7 @@ impl Rows {
         unsafe {
             if (*(*this).reader).is_undecided() {
                 (*this).defaults.settle(&(*this).table);
+                (*this).takes_tuples &= !(*this).defaults.are_computed();
                 let filter = (*this).defaults.filter();
                 Reader::decide((*this).reader, filter, (*this).defaults.constants());
             }
@@ -245,6 +246,10 @@ impl Rows {
             if target.collects {
                 pg_raw::materialize_slot(slot);
                 (*this).multi.store(target.relation, number, bytes);
+            } else if !(*target.relation).ri_FdwRoutine.is_null() {
+                if !Self::insert_foreign(this, slot) {
+                    return; // the wrapper does not want the row
+                }
             } else {
                 let relation = (*target.relation).ri_RelationDesc;
                 let insert = (*(*relation).rd_tableam).tuple_insert.expect("every access method has it");
@@ -252,6 +257,25 @@ impl Rows {
                 (*this).table.after_insert(target.relation, slot);
             }
             Self::counted(this);
+        }
+    }
+
+    /// Inserts a row into a foreign table that takes them one by one; false if it does not want it.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn insert_foreign(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        // SAFETY: the caller's promise. CheckValidResultRel has seen that rows can be inserted.
+        unsafe {
+            let target = (*this).target.relation;
+            let insert = (*(*target).ri_FdwRoutine).ExecForeignInsert.expect("rows can be inserted");
+            let stored = insert((*this).table.executor, target, slot, std::ptr::null_mut());
+            if stored.is_null() {
+                return false;
+            }
+            (*stored).tts_tableOid = (*(*target).ri_RelationDesc).rd_id;
+            (*this).table.after_insert(target, stored);
+            true
         }
     }
 
@@ -405,9 +429,18 @@ impl Target {
             Target {
                 relation,
                 triggers,
-                collects: collects && !triggers.before && !triggers.instead,
+                collects: collects && !triggers.before && !triggers.instead && takes_many(relation),
                 has_generated: !constraints.is_null() && (*constraints).has_generated_stored,
             }
         }
     }
+}
+
+/// Can rows be inserted many at a time? Into a foreign table only if its wrapper does so.
+///
+/// # Safety
+/// `target` must be alive.
+unsafe fn takes_many(target: *mut pg_sys::ResultRelInfo) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*target).ri_FdwRoutine.is_null() || (*target).ri_BatchSize > 1 }
 }

@@ -50,6 +50,7 @@ impl Table {
             (*modify).mt_nrels = 1;
             (*modify).resultRelInfo = root;
             (*modify).rootResultRelInfo = root;
+            begin_foreign_insert(modify, root);
             pg_sys::AfterTriggerBeginQuery();
             let kind = pg_sys::CmdType::CMD_INSERT;
             let transition = pg_sys::MakeTransitionCaptureState((*relation).trigdesc, (*relation).rd_id, kind);
@@ -122,7 +123,9 @@ impl Table {
                     let insert = pg_sys::CmdType::CMD_INSERT;
                     pg_raw::ExecComputeStoredGenerated(target, self.executor, slot, insert);
                 }
-                pg_raw::ExecConstraints(target, slot, self.executor);
+                if (*target).ri_FdwRoutine.is_null() {
+                    pg_raw::ExecConstraints(target, slot, self.executor);
+                }
             }
             if (*(*relation).rd_rel).relispartition && (!self.is_partitioned() || has_before_trigger) {
                 pg_raw::ExecPartitionCheck(target, slot, self.executor, true);
@@ -162,6 +165,12 @@ impl Table {
             pg_raw::ExecASInsertTriggers(self.executor, self.root, self.transition);
             pg_raw::AfterTriggerEndQuery(self.executor);
             pg_sys::ExecResetTupleTable((*self.executor).es_tupleTable, false);
+            let routine = (*self.root).ri_FdwRoutine;
+            if !routine.is_null()
+                && let Some(end) = (*routine).EndForeignInsert
+            {
+                end(self.executor, self.root);
+            }
         }
     }
 
@@ -179,6 +188,28 @@ impl Table {
             pg_sys::ExecCloseRangeTableRelations(self.executor);
             pg_sys::FreeExecutorState(self.executor);
         }
+    }
+}
+
+/// Lets the wrapper of a foreign table prepare, and asks it how many rows it takes at once. (Of foreign partitions the
+/// executor takes care when it opens them.)
+///
+/// # Safety
+/// Both must be alive.
+unsafe fn begin_foreign_insert(modify: *mut pg_sys::ModifyTableState, root: *mut pg_sys::ResultRelInfo) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let routine = (*root).ri_FdwRoutine;
+        if routine.is_null() {
+            return;
+        }
+        if let Some(begin) = (*routine).BeginForeignInsert {
+            begin(modify, root);
+        }
+        (*root).ri_BatchSize = match (*routine).GetForeignModifyBatchSize {
+            Some(size) if (*routine).ExecForeignBatchInsert.is_some() => size(root),
+            _ => 1,
+        };
     }
 }
 

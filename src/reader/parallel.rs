@@ -11,7 +11,6 @@
 
 #![expect(unsafe_code, reason = "hands tuples in shared memory to the executor")]
 
-use std::ffi::CStr;
 use std::io;
 use std::ptr::NonNull;
 
@@ -25,17 +24,17 @@ use fastcsv_engine::scan::Level;
 use fastcsv_engine::tuple::{self, Found as Value};
 use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
 use super::{Found, Item, RowPlace};
-use crate::file::{Borrowed, RangeFeed, RecordFeed};
+use crate::fault::{Countdown, Point};
+use crate::file::{Borrowed, Change, RangeFeed, RecordFeed, Stamp};
 use crate::last_run::Run;
-use crate::options::{raise, report};
+use crate::memory;
 use crate::pg_raw;
-use crate::referee::{Feed, Referee, shim};
-use crate::worker::Worker;
+use crate::referee::{Feed, Referee};
+use crate::worker::{Refusal, Worker};
 
 /// What a scan has done, for EXPLAIN ANALYZE and `fastcsv_last_run()`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +54,9 @@ pub(crate) struct Parallel {
     dialect: Dialect,
     range_size: u64,
     start: u64,
-    size: u64,
+    /// What the file was like when the scan began.
+    stamp: Stamp,
+    panic: Countdown,
     /// Where the awaited ticket's segment begins, as far as records go.
     base: Checkpoint,
     /// The next entry of the current block.
@@ -102,7 +103,7 @@ struct Reread {
 struct Whole {
     file: Borrowed,
     dialect: Dialect,
-    size: u64,
+    stamp: Stamp,
 }
 
 /// What starting a parallel scan needs.
@@ -111,8 +112,6 @@ pub(crate) struct Start {
     pub(crate) relation: pg_sys::Relation,
     pub(crate) wanted: super::Wanted,
     pub(crate) constants: Vec<(usize, Constant)>,
-    /// Rows that the referee has read already; not zero.
-    pub(crate) rows_read: u64,
     /// What the plan pushes to the threads.
     pub(crate) filter: Option<Filter>,
 }
@@ -124,7 +123,7 @@ impl Parallel {
     /// The reason why the scan stays serial.
     ///
     /// # Safety
-    /// The referee must be over the relation and have read so many records.
+    /// The referee must be over the relation and have read a record.
     pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -136,14 +135,16 @@ impl Parallel {
                 return Err("the query runs in parallel already");
             }
             let file = Borrowed::new(view.descriptor);
-            let size = file.size();
+            let stamp = file.stamp().map_err(|_| "the file cannot be looked at")?;
+            let size = stamp.size;
             if size < crate::settings::min_parallel_size() {
                 return Err("the file is smaller than fastcsv.min_parallel_size");
             }
             let Some(dialect) = crate::position::dialect(&view) else {
                 return Err("the file's structure cannot be seen in its bytes");
             };
-            let Some(base) = find_start(&file, &dialect, size, start.rows_read + u64::from(view.has_header)) else {
+            let records = Referee::records_read(start.referee) + u64::from(view.has_header);
+            let Some(base) = find_start(&file, &dialect, size, records) else {
                 return Err("the file ends with its first record");
             };
             let line_end = base.line_end.expect("a record ended before this one");
@@ -159,21 +160,23 @@ impl Parallel {
                 io: start.wanted.io,
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
-            let mut worker = Worker::launch(&job, view.descriptor, geometry).map_err(|refusal| refusal.reason())?;
+            let fault = crate::settings::fault();
+            let worker = Worker::launch(&job, view.descriptor, geometry, fault);
+            let mut worker = worker.map_err(|refusal| refusal.reason())?;
             if start.wanted.places {
                 worker.consumer.keep();
             }
             let mixed = (job.output == Output::MixedRows).then(|| Mixed::new(wanted.descriptor, &job));
             let dialect = dialect.with_line_end(line_end);
-            Ok(Self::new(start, worker, Whole { file, dialect, size }, &job, base, mixed))
+            Ok(Self::new(start, worker, Whole { file, dialect, stamp }, &job, base, mixed))
         }
     }
 
     fn new(start: &Start, worker: Worker, whole: Whole, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
-        let Whole { file, dialect, size } = whole;
+        let Whole { file, dialect, stamp } = whole;
         let range_size = match job.input {
             Input::File { range_size, .. } => range_size,
-            Input::Stream { .. } => size,
+            Input::Stream { .. } => stamp.size,
         };
         // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first row.
         let tuple = unsafe {
@@ -196,7 +199,8 @@ impl Parallel {
             dialect,
             range_size,
             start: base.byte,
-            size,
+            stamp,
+            panic: crate::settings::fault().countdown(Point::BackendPanic),
             base,
             offset: 0,
             tuple,
@@ -212,7 +216,7 @@ impl Parallel {
             reread: None,
             feed: RecordFeed::new(descriptor),
             // SAFETY: COPY keeps the file open for as long as the referee lives.
-            range_feed: unsafe { RangeFeed::new(descriptor) },
+            range_feed: unsafe { RangeFeed::new(descriptor, stamp.size) },
             file,
             mixed,
             form,
@@ -243,24 +247,24 @@ impl Parallel {
         this: *mut Self,
         slot: *mut pg_sys::TupleTableSlot,
         expressions: *mut pg_sys::ExprContext,
-    ) -> Found {
+    ) -> Result<Found, Refusal> {
         // SAFETY: the caller's promise.
         unsafe {
             loop {
                 if (*this).pending > 0 {
                     pg_raw::clear_slot(slot);
-                    return Found::Rows(std::mem::take(&mut (*this).pending));
+                    return Ok(Found::Rows(std::mem::take(&mut (*this).pending)));
                 }
-                match Self::next_item(this, slot, expressions) {
+                match Self::next_item(this, slot, expressions)? {
                     Item::Tuple { length, .. } => {
                         Self::store(this, slot, length);
-                        return Found::Row;
+                        return Ok(Found::Row);
                     }
-                    Item::InSlot { .. } => return Found::Row,
+                    Item::InSlot { .. } => return Ok(Found::Row),
                     Item::Full => unreachable!("blocks are kept for loads only"),
                     Item::End if (*this).pending == 0 => {
                         pg_raw::clear_slot(slot);
-                        return Found::End;
+                        return Ok(Found::End);
                     }
                     Item::End => {}
                 }
@@ -278,44 +282,44 @@ impl Parallel {
         this: *mut Self,
         slot: *mut pg_sys::TupleTableSlot,
         expressions: *mut pg_sys::ExprContext,
-    ) -> Item {
+    ) -> Result<Item, Refusal> {
         // SAFETY: the caller's promise.
         unsafe {
             loop {
                 if (*this).pending > 0 {
-                    return Item::End;
+                    return Ok(Item::End);
                 }
                 if let Some((mark, length)) = (*this).held.take() {
                     if Self::record_row(this, mark, length, slot, expressions) {
-                        return Item::InSlot { place: None };
+                        return Ok(Item::InSlot { place: None });
                     }
                     continue;
                 }
                 if (*this).reread.is_some() {
                     match Self::reread_row(this, slot, expressions) {
-                        Some(true) => return Item::InSlot { place: None },
-                        Some(false) => return Item::End,
+                        Some(true) => return Ok(Item::InSlot { place: None }),
+                        Some(false) => return Ok(Item::End),
                         None => continue,
                     }
                 }
                 if (*this).is_done {
-                    return Item::End;
+                    return Ok(Item::End);
                 }
                 match Self::next_payload(this) {
                     Some((EntryKind::Row | EntryKind::PlacedRow, mark, length)) => {
                         let (data, is_lasting) = ((*this).tuple.t_data, !(*this).is_joined);
-                        return Item::Tuple { data, length, place: (*this).row_place(mark), is_lasting };
+                        return Ok(Item::Tuple { data, length, place: (*this).row_place(mark), is_lasting });
                     }
                     Some((EntryKind::MixedRow, mark, length)) => {
                         (*this).tuple.t_len = length;
                         let place = (*this).row_place(mark);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
-                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place.start, slot);
-                        return Item::InSlot { place: Some(place) };
+                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
+                        return Ok(Item::InSlot { place: Some(place) });
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
-                    None if (*this).worker.consumer.may_advance() => Self::advance(this),
-                    None => return Item::Full,
+                    None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
+                    None => return Ok(Item::Full),
                 }
             }
         }
@@ -385,7 +389,7 @@ impl Parallel {
         if words > self.joined.len() {
             let more = words - self.joined.len();
             if self.joined.try_reserve(more).is_err() {
-                raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory"));
+                memory::raise_out_of_memory();
             }
             self.joined.resize(words, 0);
         }
@@ -489,6 +493,9 @@ impl Parallel {
             if reread.walker.at().byte >= reread.until {
                 (*this).base = reread.walker.at();
                 (*this).reread = None;
+                if (*this).is_done {
+                    (*this).check_unchanged();
+                }
                 return None;
             }
             let found = Referee::fill((*this).referee, expressions, slot);
@@ -497,6 +504,7 @@ impl Parallel {
                 (*this).reread = None;
                 (*this).ended_early = true;
                 (*this).finish();
+                (*this).check_unchanged();
                 return Some(false);
             }
             // A record that the referee has taken is behind us.
@@ -510,12 +518,22 @@ impl Parallel {
 
     /// The awaited ticket's next block, or what to do at its end.
     ///
+    /// # Errors
+    /// If there turns out to be no worker, which has then done nothing.
+    ///
     /// # Safety
-    /// `this` must be alive.
-    unsafe fn advance(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *this };
-        let next = this.worker.next();
+    /// `this` must be alive; nothing with a destructor on the caller's frames.
+    unsafe fn advance(this: *mut Self) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise. Where a filter removes everything, nobody else asks for a long time.
+        let this = unsafe {
+            pg_raw::check_for_interrupts();
+            &mut *this
+        };
+        assert!(!this.panic.is_now(), "fault point backend-panic");
+        if memory::ran_out() {
+            memory::raise_out_of_memory();
+        }
+        let next = this.worker.next()?;
         this.offset = 0;
         match next {
             Next::Finished(summary) => this.finish_ticket(&summary),
@@ -526,6 +544,7 @@ impl Parallel {
         if ring.free_blocks() * 4 >= ring.geometry().blocks {
             this.worker.gave_back();
         }
+        Ok(())
     }
 
     /// Adds up a finished ticket and turns to what its end asks for.
@@ -550,7 +569,7 @@ impl Parallel {
             Outcome::Anomaly => self.begin_reread(),
             Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
             Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
-            Outcome::OutOfMemory => raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory")),
+            Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
         }
         // SAFETY: plain counters in shared memory.
         unsafe {
@@ -561,6 +580,20 @@ impl Parallel {
         }
         if summary.is_last {
             self.is_done = true;
+            if self.reread.is_none() {
+                self.check_unchanged();
+            }
+        }
+    }
+
+    /// At the end: was what was read what the file held?
+    fn check_unchanged(&self) {
+        match self.file.stamp().map(|now| self.stamp.change(now)) {
+            Ok(None) => {}
+            // SAFETY: the referee lives as long as the scan.
+            Ok(Some(Change::Overwritten)) => unsafe { Referee::raise_overwritten(self.referee) },
+            Ok(Some(Change::Shorter)) => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => self.raise_read_error(&error),
         }
     }
 
@@ -577,8 +610,8 @@ impl Parallel {
     fn begin_reread(&mut self) {
         self.totals.rereads += 1;
         let ticket = self.worker.consumer.ticket() - 1;
-        let until = (self.start + (ticket + 1) * self.range_size).min(self.size);
-        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.size);
+        let until = (self.start + (ticket + 1) * self.range_size).min(self.stamp.size);
+        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.stamp.size);
         self.reread = Some(Reread { walker, until });
         self.range_feed.set(self.base.byte);
         let feed: NonNull<dyn Feed> = NonNull::from(&mut self.range_feed);
@@ -604,16 +637,13 @@ impl Parallel {
         self.worker.wake();
     }
 
+    /// Raises an error of reading, in the context of the first record that the awaited ticket lacks.
     fn raise_read_error(&self, error: &io::Error) -> ! {
         // SAFETY: the referee lives as long as the scan.
-        let name = unsafe { Referee::source(self.referee) }.name;
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            // SAFETY: a source's name is a C string.
-            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-            let message = format!("file \"{name}\" became shorter while it was being read");
-            raise(report(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        unsafe {
+            let place = Checkpoint { number: self.base.number + 1, ..self.base };
+            Referee::raise_read_error(self.referee, place, error)
         }
-        shim::raise_file_error(error, c"read", name)
     }
 }
 

@@ -88,6 +88,15 @@ fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number)
 	cstate->line_buf_valid = false;
 }
 
+/* COPY's error context is to show the table's name only, where the version's can. */
+void
+fastcsv_shim_show_name_only(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 160000
+	cstate->relname_only = true;
+#endif
+}
+
 /*
  * The default of a column that is not in the file: its number, or 0 if there are not so many. Columns without a
  * default are none of these.
@@ -237,6 +246,16 @@ fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char 
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not %s file \"%s\": %m", doing, name)));
+}
+
+/* Raises the error for a file that is shorter than it was when the read began, or holds other bytes. */
+void
+fastcsv_shim_raise_changed(const char *name, bool is_shorter)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 is_shorter ? errmsg("file \"%s\" became shorter while it was being read", name) :
+			 errmsg("file \"%s\" was overwritten while it was being read", name)));
 }
 
 /* Has NextCopyFrom come back without a row because ON_ERROR ignore passed over one? Forgets it again. */

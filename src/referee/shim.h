@@ -57,6 +57,7 @@ extern void fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32
 								 copy_data_source_cb source);
 extern void fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value);
 extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *text, int32 length);
+extern void fastcsv_shim_show_name_only(CopyFromState cstate);
 extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number);
 extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);
@@ -66,6 +67,7 @@ extern void fastcsv_shim_view_error(FastcsvErrorView *view);
 extern void fastcsv_shim_add_context(const char *line);
 extern void fastcsv_shim_move_position(const char *query, int32 prefix);
 extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name);
+extern void fastcsv_shim_raise_changed(const char *name, bool is_shorter);
 extern bool fastcsv_shim_row_was_skipped(CopyFromState cstate);
 extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
 extern void fastcsv_shim_report_skipped(CopyFromState cstate, bool load);

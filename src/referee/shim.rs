@@ -8,6 +8,8 @@ use std::mem::MaybeUninit;
 
 use pgrx::pg_sys;
 
+use crate::memory;
+
 /// What a COPY in progress tells about where it is and how it reads. Layout: `FastcsvCopyView` in `shim.h`.
 #[repr(C)]
 pub(crate) struct CopyView {
@@ -171,7 +173,18 @@ pub(crate) fn raise_file_error(error: &io::Error, doing: &CStr, name: *const c_c
     unsafe { fastcsv_shim_raise_file_error(error.raw_os_error().unwrap_or(libc::EIO), doing.as_ptr(), name) }
 }
 
+/// Raises the error of a read that failed. [`io::ErrorKind::UnexpectedEof`] stands for a file that has become shorter.
+pub(crate) fn raise_read_error(error: &io::Error, name: *const c_char) -> ! {
+    match (error.kind(), error.raw_os_error()) {
+        // SAFETY: a source's name is a C string. Nothing here has a destructor.
+        (io::ErrorKind::UnexpectedEof, _) => unsafe { fastcsv_shim_raise_changed(name, true) },
+        (io::ErrorKind::OutOfMemory, _) | (_, Some(libc::ENOMEM)) => memory::raise_out_of_memory(),
+        _ => raise_file_error(error, c"read", name),
+    }
+}
+
 unsafe extern "C-unwind" {
+    pub(crate) fn fastcsv_shim_raise_changed(name: *const c_char, is_shorter: bool) -> !;
     fn fastcsv_shim_raise_file_error(error_number: i32, doing: *const c_char, name: *const c_char) -> !;
     pub(crate) fn fastcsv_shim_start_at(state: pg_sys::CopyFromState, line_number: u64, line_end: i32);
     pub(crate) fn fastcsv_shim_restart(
@@ -201,6 +214,7 @@ unsafe extern "C-unwind" {
         text: *const c_char,
         length: i32,
     );
+    pub(crate) fn fastcsv_shim_show_name_only(state: pg_sys::CopyFromState);
     pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
     pub(crate) fn fastcsv_shim_default(
         state: pg_sys::CopyFromState,

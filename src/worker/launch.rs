@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "makes shared memory and registers a background worker")]
 
 use std::ffi::c_char;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -13,33 +14,16 @@ use fastcsv_engine::ring::{Consumer, Geometry, Next, Ring};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::shared::{Shared, Verdict};
+use super::shared::{JOB_FACTOR, Refusal, Shared, Verdict};
+use crate::fault::Fault;
 use crate::options::{raise, report};
 use crate::pg_compat;
 use crate::pg_raw;
+use crate::settings;
 
 /// How long the backend sleeps at most before it looks whether its worker is alive, in milliseconds. It is woken when there
 /// is anything to do; this is for what nobody is left to tell.
 const LONGEST_SLEEP: i64 = 1000;
-
-/// Why there is no worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// No shared memory could be had.
-    NoMemory,
-    /// All background worker slots are taken.
-    NoSlot,
-}
-
-impl Refusal {
-    /// As `EXPLAIN ANALYZE` and the log say it.
-    pub(crate) fn reason(self) -> &'static str {
-        match self {
-            Refusal::NoMemory => "no shared memory for a worker",
-            Refusal::NoSlot => "no background worker slot is free",
-        }
-    }
-}
 
 /// A worker that has been asked for, and the backend's side of the ring. Dropped, it stops the worker and lets go of
 /// the memory.
@@ -56,15 +40,18 @@ impl Worker {
     ///
     /// # Errors
     /// A [`Refusal`] where a worker cannot be had; the caller goes on without.
-    pub(crate) fn launch(job: &Job, descriptor: RawFd, geometry: Geometry) -> Result<Worker, Refusal> {
-        let job = serde_json::to_vec(job).expect("a job can be written down");
+    pub(crate) fn launch(job: &Job, descriptor: RawFd, geometry: Geometry, fault: Fault) -> Result<Worker, Refusal> {
+        let job = Written::of(job).ok_or(Refusal::NoMemory)?;
+        if (JOB_FACTOR * job.len()) as u64 > settings::memory() {
+            return Err(Refusal::NoMemory);
+        }
         let ring_offset = Shared::ring_offset(job.len());
-        let segment = create_segment(ring_offset + geometry.bytes()).ok_or(Refusal::NoMemory)?;
+        let segment = create_segment(ring_offset + geometry.bytes()).ok_or(Refusal::NoSharedMemory)?;
         // SAFETY: the segment is mapped, aligned to pages, large enough, and nobody else knows it yet.
         let (shared, ring) = unsafe {
             let base = NonNull::new(pg_sys::dsm_segment_address(segment).cast::<u8>()).expect("it is mapped");
             let shared = base.cast::<Shared>();
-            shared.write(Shared::new(job.len(), pg_sys::MyProcPid, descriptor, &stat(descriptor)));
+            shared.write(Shared::new(job.len(), pg_sys::MyProcPid, descriptor, &stat(descriptor), fault));
             shared.as_ref().backend_latch.store(pg_sys::MyLatch, Ordering::Relaxed);
             base.add(size_of::<Shared>()).copy_from_nonoverlapping(NonNull::from(&job[..]).cast(), job.len());
             (shared, Ring::create(base.add(ring_offset), geometry))
@@ -96,20 +83,20 @@ impl Worker {
     /// The next thing the worker has for us. Waits for it, and can be cancelled meanwhile.
     ///
     /// # Errors
-    /// Raises an ERROR if the worker has failed or died.
-    pub(crate) fn next(&mut self) -> Next {
+    /// If the worker could not begin; somebody else must do all of its work. Raises an ERROR if it has failed or died.
+    pub(crate) fn next(&mut self) -> Result<Next, Refusal> {
         loop {
             match self.consumer.advance() {
                 Next::Nothing => {}
-                next => return next,
+                next => return Ok(next),
             }
             let ring = self.consumer.ring();
             ring.consumer_sleeps(true);
             match self.consumer.advance() {
-                Next::Nothing => self.sleep(ring),
+                Next::Nothing => self.sleep(ring)?,
                 next => {
                     ring.consumer_sleeps(false);
-                    return next;
+                    return Ok(next);
                 }
             }
         }
@@ -123,9 +110,9 @@ impl Worker {
     }
 
     #[cold]
-    fn sleep(&mut self, ring: Ring) {
+    fn sleep(&mut self, ring: Ring) -> Result<(), Refusal> {
         self.gave_back();
-        self.check();
+        self.check()?;
         let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
         // SAFETY: waits on the backend's own latch.
         unsafe {
@@ -135,25 +122,33 @@ impl Worker {
         }
         ring.consumer_sleeps(false);
         pgrx::check_for_interrupts!();
+        Ok(())
     }
 
-    /// Raises an ERROR if nothing will ever come.
-    fn check(&mut self) {
-        let shared = self.shared();
-        if shared.verdict() == Verdict::Failed {
-            let message = shared.message();
-            raise(report(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "a fastcsv worker failed").set_detail(message));
-        }
+    /// Looks whether anything will ever come.
+    ///
+    /// # Errors
+    /// As for [`Worker::next`].
+    fn check(&self) -> Result<(), Refusal> {
         let mut pid = 0;
+        // First whether it is gone: what it said and did before that is seen below.
         // SAFETY: the handle lives as long as this.
         let status = unsafe { pg_sys::GetBackgroundWorkerPid(self.handle, &mut pid) };
-        let is_gone = status == pg_sys::BgwHandleStatus::BGWH_STOPPED && shared.verdict() == Verdict::Working;
-        // What it did just before it ended counts.
-        if is_gone && matches!(self.consumer.advance(), Next::Nothing) {
+        let shared = self.shared();
+        match shared.verdict() {
+            Verdict::Refused(refusal) => return Err(refusal),
+            Verdict::Failed => {
+                let message = shared.message();
+                raise(report(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "a fastcsv worker failed").set_detail(message));
+            }
+            Verdict::Working | Verdict::Finished => {}
+        }
+        if status == pg_sys::BgwHandleStatus::BGWH_STOPPED && !self.consumer.has_next() {
             let error =
                 report(PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN, "a fastcsv worker ended before its work was done");
             raise(error.set_hint("It was terminated, or could not start; the server's log may tell more."));
         }
+        Ok(())
     }
 
     /// Threads that were started, and the most memory they held, in bytes, the ring included.
@@ -161,7 +156,7 @@ impl Worker {
         let shared = self.shared();
         let ring = self.consumer.ring();
         let blocks = u64::from(ring.peak_blocks()) * u64::from(ring.geometry().block_size);
-        (shared.threads.load(Ordering::Relaxed), shared.peak_memory.load(Ordering::Relaxed) + blocks)
+        (shared.threads.load(Ordering::Relaxed), ring.peak_memory() + blocks)
     }
 
     fn shared(&self) -> &Shared {
@@ -218,6 +213,31 @@ fn create_segment(size: usize) -> Option<*mut pg_sys::dsm_segment> {
         }
         pg_sys::ResourceOwnerDelete(owner);
         created
+    }
+}
+
+/// A job as it travels.
+#[derive(Default)]
+struct Written(Vec<u8>);
+
+impl Written {
+    /// `None` if there is no memory for it.
+    fn of(job: &Job) -> Option<Vec<u8>> {
+        let mut written = Written::default();
+        serde_json::to_writer(&mut written, job).ok()?;
+        Some(written.0)
+    }
+}
+
+impl io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_reserve(bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -6,23 +6,30 @@
 
 #![expect(unsafe_code, reason = "a background worker's main function, which attaches shared memory")]
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use fastcsv_engine::job::{self, Io, Job};
 use fastcsv_engine::mapping::Mapping;
-use fastcsv_engine::pipeline::{Input, Pipeline, Wake};
+use fastcsv_engine::pipeline::{Input, Pipeline, ReadAt, StartError, Wake};
 use fastcsv_engine::ring::Ring;
 use pgrx::pg_sys;
 
-use super::shared::Shared;
+use super::shared::{JOB_FACTOR, Refusal, Shared};
+use crate::fault::Point;
+use crate::memory;
 use crate::pg_compat;
 use crate::pg_raw;
+
+/// What starting takes at most beside the job, in bytes: for itself, and for each thread.
+const START_MEMORY: usize = 1 << 20;
+const THREAD_MEMORY: usize = 16 * 1024;
 
 /// The pipeline of this process, for the callback that runs when the process exits early.
 static PIPELINE: AtomicPtr<Pipeline> = AtomicPtr::new(std::ptr::null_mut());
@@ -48,34 +55,99 @@ pub(crate) fn run(handle: pg_sys::Datum) {
     };
     // SAFETY: MyLatch is this process's latch, in the main shared memory.
     shared.worker_latch.store(unsafe { pg_sys::MyLatch }, Ordering::Release);
+    shared.fault.begin_in_worker();
     match start(shared, job, ring) {
         Ok(pipeline) => work(shared, ring, pipeline),
-        Err(message) => shared.fail(&message),
+        Err(Failure::Refused(refusal)) => shared.refuse(refusal),
+        Err(Failure::Failed(message)) => shared.fail(&message),
     }
     wake(&shared.backend_latch);
 }
 
+/// Why the worker does nothing.
+enum Failure {
+    /// Something that the session can do without.
+    Refused(Refusal),
+    /// Something that should not happen.
+    Failed(String),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::Refused(refusal)
+    }
+}
+
 /// Opens the file and starts the threads.
-fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, String> {
-    let job: Job = serde_json::from_slice(job).map_err(|error| format!("could not read the job: {error}"))?;
-    let input = open_input(shared, &job.input)?;
+fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, Failure> {
+    if !memory::has_room(START_MEMORY + JOB_FACTOR * job.len()) {
+        return Err(Refusal::NoMemory.into());
+    }
+    let read: Result<Job, _> = serde_json::from_slice(job);
+    let job = read.map_err(|error| Failure::Failed(format!("could not read the job: {error}")))?;
+    if !memory::has_room(START_MEMORY + THREAD_MEMORY * job.threads) {
+        return Err(Refusal::NoMemory.into());
+    }
+    let input = Input::File(open_input(shared, &job.input)?);
     let wake = Box::new(Wakers { shared });
-    Pipeline::start(job, ring, input, wake, &spawn_thread).map_err(|error| error.to_string())
+    let (fails, started) = (shared.fault.at(Point::ThreadStart), Cell::new(0));
+    let spawn = |body| {
+        started.set(started.get() + 1);
+        match fails {
+            Some(start) if start == 1 || start == started.get() => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
+            _ => spawn_thread(body),
+        }
+    };
+    Pipeline::start(job, ring, input, wake, &spawn).map_err(|error| match error {
+        StartError::Threads(_) => Refusal::NoThread.into(),
+        error => Failure::Failed(error.to_string()),
+    })
 }
 
 /// Opens the file, and maps it if the job says so.
-fn open_input(shared: &Shared, input: &job::Input) -> Result<Input, String> {
-    let file = open_file(shared).map_err(|error| format!("could not open the file in the worker: {error}"))?;
+fn open_input(shared: &Shared, input: &job::Input) -> Result<Box<dyn ReadAt>, Failure> {
+    let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
+    let panics = AtomicU64::new(shared.fault.at(Point::ThreadPanic).unwrap_or(0));
     match *input {
         job::Input::File { size, io: Io::Mmap, .. } => {
             // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
             // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
             // without a check.
             let mapping = unsafe { Mapping::new(file, size) };
-            let mapping = mapping.map_err(|error| format!("could not map the file: {error}"))?;
-            Ok(Input::File(Box::new(mapping)))
+            let mapping = mapping.map_err(|error| Failure::Failed(format!("could not map the file: {error}")))?;
+            Ok(Box::new(Watched { file: mapping, panics }))
         }
-        _ => Ok(Input::File(Box::new(file))),
+        _ => Ok(Box::new(Watched { file, panics })),
+    }
+}
+
+/// The file, as long as there is memory to work with.
+struct Watched<R> {
+    file: R,
+    /// For tests: the number of the read that panics; 0 for none.
+    panics: AtomicU64,
+}
+
+impl<R: ReadAt> ReadAt for Watched<R> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if memory::ran_out() {
+            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        if self.panics.load(Ordering::Relaxed) != 0 {
+            assert!(self.panics.fetch_sub(1, Ordering::Relaxed) != 1, "fault point thread-panic");
+        }
+        self.file.read_at(buffer, offset)
+    }
+
+    fn slice(&self, from: u64, to: u64) -> Option<&[u8]> {
+        self.file.slice(from, to)
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        if memory::ran_out() {
+            return Some(io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        self.file.failure()
     }
 }
 
@@ -88,6 +160,7 @@ fn work(shared: &Shared, ring: Ring, pipeline: Pipeline) {
     unsafe { pg_sys::before_shmem_exit(Some(end_early), pg_sys::Datum::from(0)) };
     // SAFETY: only this thread takes it back, below or in `end_early`.
     let threads = unsafe { &*pipeline };
+    let (mut panic, mut exit) = (shared.fault.countdown(Point::WorkerPanic), shared.fault.countdown(Point::WorkerExit));
     while !threads.is_finished() && !ring.is_stopped() {
         let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
         // SAFETY: waits on this process's own latch.
@@ -96,9 +169,13 @@ fn work(shared: &Shared, ring: Ring, pipeline: Pipeline) {
             pg_sys::ResetLatch(pg_sys::MyLatch);
         }
         pgrx::check_for_interrupts!();
+        assert!(!panic.is_now(), "fault point worker-panic");
+        if exit.is_now() {
+            // SAFETY: ends the process as an error would.
+            unsafe { pg_sys::proc_exit(1) };
+        }
         threads.notify();
     }
-    shared.peak_memory.store(threads.peak_memory(), Ordering::Relaxed);
     end_pipeline();
     shared.finish();
 }

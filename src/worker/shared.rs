@@ -11,10 +11,16 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use fastcsv_engine::ring::Geometry;
 use pgrx::pg_sys;
+
+use crate::fault::Fault;
+
+/// What a job takes at most, in multiples of its written form: it is read into lists that grow by doubling, and then made
+/// into others.
+pub(super) const JOB_FACTOR: usize = 16;
 
 /// The longest message of a failure, in bytes.
 const MESSAGE: usize = 256;
@@ -32,13 +38,14 @@ pub(super) struct Shared {
     /// The file behind the descriptor.
     pub(super) device: u64,
     pub(super) inode: u64,
+    /// What is to go wrong in the worker, for tests.
+    pub(super) fault: Fault,
     /// The backend's latch. It lies in the main shared memory, which all processes have at the same address.
     pub(super) backend_latch: AtomicPtr<pg_sys::Latch>,
     /// The worker's latch, once it has started.
     pub(super) worker_latch: AtomicPtr<pg_sys::Latch>,
     verdict: AtomicU32,
     pub(super) threads: AtomicU32,
-    pub(super) peak_memory: AtomicU64,
     message: UnsafeCell<[u8; MESSAGE]>,
 }
 
@@ -54,6 +61,36 @@ pub(super) enum Verdict {
     Finished,
     /// See [`Shared::message`].
     Failed,
+    /// It could not begin, and has done nothing.
+    Refused(Refusal),
+}
+
+/// Why there is no worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No shared memory could be had.
+    NoSharedMemory,
+    /// All background worker slots are taken.
+    NoSlot,
+    /// The worker had too little memory of its own.
+    NoMemory,
+    /// The worker could not open the file through the session's descriptor.
+    NoFile,
+    /// The worker could not start a thread.
+    NoThread,
+}
+
+impl Refusal {
+    /// As `EXPLAIN ANALYZE` and the log say it.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Refusal::NoSharedMemory => "no shared memory for a worker",
+            Refusal::NoSlot => "no background worker slot is free",
+            Refusal::NoMemory => "no memory for a worker",
+            Refusal::NoFile => "the worker cannot open the file",
+            Refusal::NoThread => "the worker cannot start a thread",
+        }
+    }
 }
 
 const WORKING: u32 = 0;
@@ -61,6 +98,8 @@ const FINISHED: u32 = 1;
 const FAILED: u32 = 2;
 /// Somebody is writing the message.
 const FAILING: u32 = 3;
+/// The worker's own refusals, from here on.
+const REFUSED: [(u32, Refusal); 3] = [(4, Refusal::NoMemory), (5, Refusal::NoFile), (6, Refusal::NoThread)];
 
 impl Shared {
     /// Where the ring begins behind a job of that length.
@@ -69,7 +108,13 @@ impl Shared {
     }
 
     /// The state before there is a worker.
-    pub(super) fn new(job_length: usize, backend: libc::pid_t, descriptor: i32, file: &libc::stat) -> Shared {
+    pub(super) fn new(
+        job_length: usize,
+        backend: libc::pid_t,
+        descriptor: i32,
+        file: &libc::stat,
+        fault: Fault,
+    ) -> Shared {
         Shared {
             job_length,
             ring_offset: Self::ring_offset(job_length),
@@ -77,11 +122,11 @@ impl Shared {
             descriptor,
             device: file.st_dev,
             inode: file.st_ino,
+            fault,
             backend_latch: AtomicPtr::new(std::ptr::null_mut()),
             worker_latch: AtomicPtr::new(std::ptr::null_mut()),
             verdict: AtomicU32::new(WORKING),
             threads: AtomicU32::new(0),
-            peak_memory: AtomicU64::new(0),
             message: UnsafeCell::new([0; MESSAGE]),
         }
     }
@@ -118,11 +163,21 @@ impl Shared {
         self.verdict.store(FAILED, Ordering::Release);
     }
 
+    /// The worker cannot begin, for a reason of its own.
+    pub(super) fn refuse(&self, why: Refusal) {
+        if let Some((number, _)) = REFUSED.iter().find(|(_, refusal)| *refusal == why) {
+            let _ = self.verdict.compare_exchange(WORKING, *number, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn verdict(&self) -> Verdict {
         match self.verdict.load(Ordering::Acquire) {
             FINISHED => Verdict::Finished,
             FAILED => Verdict::Failed,
-            _ => Verdict::Working,
+            number => match REFUSED.iter().find(|(refused, _)| *refused == number) {
+                Some((_, refusal)) => Verdict::Refused(*refusal),
+                None => Verdict::Working,
+            },
         }
     }
 

@@ -17,7 +17,7 @@ fn hexadecimal<'a>(digits: &[u8], scratch: &'a mut Scratch) -> Option<&'a [u8]> 
     if !digits.len().is_multiple_of(2) {
         return None;
     }
-    let bytes = scratch.room(digits.len() / 2);
+    let bytes = scratch.room(digits.len() / 2)?;
     let (eights, rest) = digits.split_at(digits.len() / 8 * 8);
     let (fours, ones) = bytes.split_at_mut(eights.len() / 2);
     for (four, digits) in fours.chunks_exact_mut(4).zip(eights.chunks_exact(8)) {

@@ -152,13 +152,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// So many bytes, with anything in them.
+    /// So many bytes, with anything in them; `None` if there is no memory for them, and the value is declined.
     #[inline]
-    fn room(&mut self, size: usize) -> &mut [u8] {
+    fn room(&mut self, size: usize) -> Option<&mut [u8]> {
         if self.bytes.len() < size {
+            self.bytes.try_reserve(size - self.bytes.len()).ok()?;
             self.bytes.resize(size, 0);
         }
-        &mut self.bytes[..size]
+        Some(&mut self.bytes[..size])
     }
 }
 

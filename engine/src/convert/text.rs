@@ -43,7 +43,7 @@ pub(super) fn bpchar<'a>(
     let length = field.len() + limit - count;
     // Blanks are stored in whole blocks and the text in whole words, which takes a few instructions where storing as
     // many as there are takes a call.
-    let padded = scratch.room(length.next_multiple_of(BLOCK));
+    let padded = scratch.room(length.next_multiple_of(BLOCK))?;
     for block in padded.chunks_exact_mut(BLOCK) {
         block.fill(b' ');
     }
@@ -113,7 +113,7 @@ pub(super) fn name<'a>(field: &[u8], settings: &Settings, scratch: &'a mut Scrat
             return None;
         }
     }
-    let name = scratch.room(NAME_SIZE);
+    let name = scratch.room(NAME_SIZE)?;
     name[..length].copy_from_slice(&field[..length]);
     name[length..].fill(0);
     Some(name)

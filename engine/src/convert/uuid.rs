@@ -21,7 +21,7 @@ pub(super) fn uuid<'a>(field: &[u8], scratch: &'a mut Scratch) -> Option<&'a [u8
         32 => [0, 8, 16, 24].map(|start| u64::from_le_bytes(array(&field[start..start + 8]))),
         _ => return None,
     };
-    let bytes = scratch.room(16);
+    let bytes = scratch.room(16)?;
     for (four, digits) in bytes.chunks_exact_mut(4).zip(words) {
         four.copy_from_slice(&hex::eight(digits)?);
     }

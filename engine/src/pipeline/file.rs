@@ -58,10 +58,14 @@ impl Files {
 
     /// What each thread does.
     pub(super) fn run(&self, shared: &Shared) {
+        let parser = match Parser::new(shared) {
+            Ok(parser) => parser,
+            Err(error) => return self.give_up(shared, error.into()),
+        };
         let mut owner = Owner {
             files: self,
             shared,
-            parser: Parser::new(shared),
+            parser,
             bytes: Bytes {
                 source: &*self.source,
                 from: 0,
@@ -79,6 +83,23 @@ impl Files {
             }
         }
         shared.account(owner.bytes.accounted, 0);
+    }
+
+    /// A thread that cannot begin says so in the place of the next range's owner.
+    #[cold]
+    fn give_up(&self, shared: &Shared, why: Stop) {
+        if let (Ok(Some(index)), Stop::Ticket(outcome, errno)) = (self.claim(shared), why) {
+            let range = self.ranges.range(index);
+            self.chain.break_at(index);
+            Output::begin(shared, index).finish(Summary {
+                outcome,
+                errno,
+                start: range.low,
+                end: range.low,
+                is_last: range.is_last,
+                ..Summary::default()
+            });
+        }
     }
 
     /// The next range nobody has claimed, once there is a slot for its ticket; `None` if there are no more.
@@ -193,18 +214,27 @@ impl Owner<'_> {
         // The scan stopped at the buffer's end; from there on it goes through a buffer of its own.
         scanner.scan(&mut state, self.bytes.from(start), &mut Ignore);
         let mut buffer = Vec::new();
+        self.shared.account(0, SEARCH as usize);
+        let found = self.search(range, state, most, &mut buffer);
+        self.shared.account(SEARCH as usize, 0);
+        found
+    }
+
+    /// As [`Owner::next_start`], from behind what is in memory on.
+    fn search(&self, range: Range, mut state: State, most: u64, buffer: &mut Vec<u8>) -> Result<Option<u64>, Stop> {
+        let scanner = &self.shared.plan.scanner;
         while state.position() < self.bytes.size.min(most) {
             if self.shared.ring.is_stopped() {
                 return Err(Stop::Told);
             }
             let position = state.position();
             let length = SEARCH.min(self.bytes.size - position) as usize;
-            resize(&mut buffer, length)?;
-            read_exact_at(self.bytes.source, &mut buffer, position)?;
-            if let Some(end) = first_record_end(scanner, state, &buffer, range.high - 1) {
+            resize(buffer, length)?;
+            read_exact_at(self.bytes.source, buffer, position)?;
+            if let Some(end) = first_record_end(scanner, state, buffer, range.high - 1) {
                 return Ok(Some(end + 1));
             }
-            scanner.scan(&mut state, &buffer, &mut Ignore);
+            scanner.scan(&mut state, buffer, &mut Ignore);
         }
         Ok((state.position() >= self.bytes.size).then_some(self.bytes.size))
     }

@@ -134,17 +134,23 @@ impl Tally {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(shared: &'s Shared) -> Parser<'s> {
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn new(shared: &'s Shared) -> Result<Parser<'s>, OutOfMemory> {
         let plan = &shared.plan;
-        Parser {
+        let (mut scratches, mut values) = (Vec::new(), Vec::new());
+        scratches.try_reserve_exact(plan.needed.len()).map_err(|_| OutOfMemory)?;
+        scratches.resize_with(plan.needed.len(), ColumnScratch::default);
+        values.try_reserve_exact(plan.layout.attributes.len()).map_err(|_| OutOfMemory)?;
+        Ok(Parser {
             shared,
             plan,
             boundaries: Boundaries::new(),
-            former: Former::new(plan.layout.clone()),
-            scratches: plan.needed.iter().map(|_| ColumnScratch::default()).collect(),
-            values: Vec::new(),
+            former: Former::new(plan.layout.without_constants()),
+            scratches,
+            values,
             accounted: 0,
-        }
+        })
     }
 
     /// Parses the records of a chunk, or of its beginning if it is long.
@@ -173,7 +179,7 @@ impl<'s> Parser<'s> {
 
     /// Counts the chunk's records if all of them are this segment's and plain.
     fn count(&self, chunk: Chunk<'_>, tally: &mut Tally) -> Option<Parsed> {
-        let Chunk { bytes, base, limit, .. } = chunk;
+        let Chunk { bytes, base, limit, is_end } = chunk;
         let near_limit = base + bytes.len() as u64 > limit;
         if near_limit || self.plan.has_end_marker && self.plan.fields == 1 || self.plan.default.is_some() {
             return None;
@@ -182,8 +188,9 @@ impl<'s> Parser<'s> {
         let mut state = State::at_record(base);
         self.plan.scanner.scan(&mut state, bytes, &mut counter);
         let end = counter.end();
+        let is_seen = self.plan.line_end != LineEnd::Cr || is_end || end + LONGEST_CHARACTER <= bytes.len();
         let plain = counter.is_plain() && state.stray().is_none() && self.first_invalid(bytes, end).is_none();
-        if !plain || end == 0 {
+        if !plain || !is_seen || end == 0 {
             return None;
         }
         tally.records += counter.records();
@@ -216,7 +223,7 @@ impl<'s> Parser<'s> {
     ) -> Result<Parsed, Stop> {
         let ends = all.boundaries.ends();
         let is_cr = self.plan.line_end == LineEnd::Cr;
-        let span = all.span(is_cr);
+        let (span, whole) = all.span(is_cr);
         let mut bad = self.first_invalid(all.bytes, span).unwrap_or(usize::MAX);
         if is_cr && bad < usize::MAX {
             bad = bad.saturating_sub(1); // COPY looks at the byte behind a carriage return before it takes the line
@@ -225,7 +232,7 @@ impl<'s> Parser<'s> {
         let end_bytes = self.plan.line_end.bytes().len();
         let (mut start, mut first_field) = (0, 0);
         let mut is_anomaly = false;
-        let is_simple = self.is_simple(all, span);
+        let is_simple = self.is_simple(all, span, whole);
         for &fields in all.boundaries.records() {
             let end = (ends[fields as usize - 1] & !QUOTED) as usize + 1;
             if start as u64 >= all.limit || end > span {
@@ -262,10 +269,9 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Whether every line end of these whole records ends one.
-    fn is_simple(&self, all: &Records<'_>, span: usize) -> bool {
+    /// Whether every line end of the `records` in the first `span` bytes ends one.
+    fn is_simple(&self, all: &Records<'_>, span: usize, records: usize) -> bool {
         let bytes = &all.bytes[..span];
-        let records = all.count_within(span);
         let count = |byte| memchr::memchr_iter(byte, bytes).count();
         let line_end = self.plan.line_end;
         all.stray.is_none()
@@ -351,8 +357,8 @@ impl<'s> Parser<'s> {
         Ok(is_plain)
     }
 
-    /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also of the character
-    /// that follows.
+    /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also that of the character
+    /// that follows, or one behind it, where a character may only be cut off.
     fn first_invalid(&self, bytes: &[u8], end: usize) -> Option<usize> {
         let look_ahead = if self.plan.line_end == LineEnd::Cr { LONGEST_CHARACTER } else { 0 };
         let bytes = &bytes[..bytes.len().min(end + look_ahead)];
@@ -360,7 +366,7 @@ impl<'s> Parser<'s> {
         let invalid = match &self.plan.encoding {
             Encoding::Utf8 => match simdutf8::basic::from_utf8(bytes) {
                 Ok(_) => None,
-                Err(_) => first_invalid_utf8(bytes, end),
+                Err(_) => first_invalid_utf8(bytes),
             },
             Encoding::Table(table) if self.plan.has_invalid_bytes && !bytes.is_ascii() => {
                 bytes.iter().position(|&byte| table[usize::from(byte)].is_empty())
@@ -381,14 +387,10 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Where UTF-8 stops being valid; a character that is only cut off at the end, behind `end`, is none of our business.
+/// Where UTF-8 stops being valid.
 #[cold]
-fn first_invalid_utf8(bytes: &[u8], end: usize) -> Option<usize> {
-    match simdutf8::compat::from_utf8(bytes) {
-        Ok(_) => None,
-        Err(error) if error.error_len().is_none() && error.valid_up_to() >= end => None,
-        Err(error) => Some(error.valid_up_to()),
-    }
+fn first_invalid_utf8(bytes: &[u8]) -> Option<usize> {
+    simdutf8::compat::from_utf8(bytes).err().map(|error| error.valid_up_to())
 }
 
 /// A list of values of one lifetime as an empty one of another, with the same memory.
@@ -409,23 +411,15 @@ struct Records<'c> {
 }
 
 impl Records<'_> {
-    /// The bytes of whole records that may be taken now. In a file of CR the character behind the last must be there
-    /// too, unless the input ends.
-    fn span(&self, is_cr: bool) -> usize {
-        let records = self.boundaries.records();
-        let end = |fields: &u32| self.end(*fields);
-        let may_take = |end: &usize| !is_cr || self.is_end || end + LONGEST_CHARACTER <= self.bytes.len();
-        records.iter().rev().map(end).find(may_take).unwrap_or(0)
-    }
-
-    /// How many records end in the first `span` bytes.
-    fn count_within(&self, span: usize) -> usize {
-        self.boundaries.records().partition_point(|fields| self.end(*fields) <= span)
-    }
-
-    /// The offset behind the record that ends with the `fields`th field end.
-    fn end(&self, fields: u32) -> usize {
-        (self.boundaries.ends()[fields as usize - 1] & !QUOTED) as usize + 1
+    /// The bytes of whole records that may be taken now, and how many records they are. In a file of CR the character
+    /// behind the last must be there too, unless the input ends.
+    fn span(&self, is_cr: bool) -> (usize, usize) {
+        let ends = self.boundaries.ends();
+        let end = |fields: u32| (ends[fields as usize - 1] & !QUOTED) as usize + 1;
+        let may_take = |end: usize| !is_cr || self.is_end || end + LONGEST_CHARACTER <= self.bytes.len();
+        let records = self.boundaries.records().iter().enumerate().rev();
+        let mut whole = records.map(|(before, &fields)| (end(fields), before + 1));
+        whole.find(|&(end, _)| may_take(end)).unwrap_or((0, 0))
     }
 }
 

@@ -52,15 +52,13 @@ impl ReadAt for File {
 /// # Errors
 /// The ticket's end: what the system says, or that the file ends before the buffer is full.
 pub(super) fn read_exact_at(file: &dyn ReadAt, mut buffer: &mut [u8], mut offset: u64) -> Result<(), Stop> {
-    let mut patience = PATIENCE;
     while !buffer.is_empty() {
-        match file.read_at(buffer, offset) {
+        match patiently(|| file.read_at(buffer, offset)) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             Ok(length) => {
                 buffer = &mut buffer[length..];
                 offset += length as u64;
             }
-            Err(error) if may_be_tried_again(&error) && patience > 0 => patience -= 1,
             Err(error) => return Err(error.into()),
         }
     }
@@ -74,6 +72,20 @@ impl From<io::Error> for Stop {
             io::ErrorKind::UnexpectedEof => Stop::Ticket(Outcome::Short, 0),
             io::ErrorKind::OutOfMemory => Stop::Ticket(Outcome::OutOfMemory, 0),
             _ => Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0)),
+        }
+    }
+}
+
+/// Reads, and tries again for a while if something came between.
+///
+/// # Errors
+/// Those of the system.
+pub fn patiently(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    let mut patience = PATIENCE;
+    loop {
+        match read() {
+            Err(error) if may_be_tried_again(&error) && patience > 0 => patience -= 1,
+            other => return other,
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::job::{self, Job};
 use crate::ring::{Outcome, Summary};
 use crate::segment::{Came, Content, Cutter, Segment};
 use crate::sync::{AtomicU32, Mutex, Ordering, PoisonError};
+use crate::tuple::OutOfMemory;
 
 /// The stream and the state of the work on it.
 pub(super) struct Streams {
@@ -31,6 +32,9 @@ pub(super) struct Streams {
     /// Bytes of a buffer that is worth keeping.
     usual: usize,
 }
+
+/// A parser, or that there was no memory for one; then each of its segments ends with that.
+type MadeParser<'s> = Result<Parser<'s>, OutOfMemory>;
 
 /// What the cutter needs.
 struct Cutting {
@@ -85,7 +89,7 @@ impl Streams {
     ///
     /// # Errors
     /// [`Stop::Told`].
-    fn finish(&self, shared: &Shared, parser: &mut Parser<'_>, mut segment: Segment) -> Result<(), Stop> {
+    fn finish(&self, shared: &Shared, parser: &mut MadeParser<'_>, mut segment: Segment) -> Result<(), Stop> {
         shared.wait_for(|| shared.ring.has_slot(segment.ticket).then_some(()))?;
         let mut out = Output::begin(shared, segment.ticket);
         let summary = match parse_segment(shared, parser, &segment, &mut out) {
@@ -115,7 +119,7 @@ struct CutterThread<'s> {
     cutting: Cutting,
     cutter: Cutter,
     /// Where there is no other thread, what it parses with.
-    alone: Option<Parser<'s>>,
+    alone: Option<MadeParser<'s>>,
 }
 
 impl CutterThread<'_> {
@@ -178,12 +182,13 @@ impl CutterThread<'_> {
 /// Parses the records of a segment; what is left behind an anomaly goes out as it is.
 fn parse_segment(
     shared: &Shared,
-    parser: &mut Parser<'_>,
+    parser: &mut MadeParser<'_>,
     segment: &Segment,
     out: &mut Output<'_>,
 ) -> Result<Summary, Stop> {
     let start = segment.start;
     let mut tally = Tally::default();
+    let parser = parser.as_mut().map_err(|error| *error)?;
     let mut position = 0;
     match segment.content {
         Content::Failure(outcome, errno) => return Err(Stop::Ticket(outcome, errno)),

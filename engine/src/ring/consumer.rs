@@ -72,6 +72,16 @@ impl Consumer {
         }
     }
 
+    /// Whether there is something that [`Consumer::advance`] would move on to.
+    pub fn has_next(&self) -> bool {
+        let slot = self.ring.slot(self.ticket);
+        let next = match self.held {
+            Some(held) => &self.ring.link(held).next,
+            None => &slot.first,
+        };
+        next.load(Ordering::Acquire) != NO_BLOCK || slot.finished.load(Ordering::Acquire) != 0
+    }
+
     /// The used bytes of the block taken last; none if there is no such block.
     pub fn block(&self) -> &[u8] {
         let Some(held) = self.held else { return &[] };

@@ -104,6 +104,10 @@ pub(super) struct Head {
     pub(super) awaited: Counter64,
     pub(super) consumer_sleeps: Counter32,
     pub(super) producers_sleep: Counter32,
+    apart_again: [u8; 48],
+    /// Bytes of memory that the threads hold beside the ring, and the most they held.
+    pub(super) memory: Counter64,
+    pub(super) peak_memory: Counter64,
 }
 
 impl Head {
@@ -119,6 +123,9 @@ impl Head {
             awaited: Counter64::new(0),
             consumer_sleeps: Counter32::new(0),
             producers_sleep: Counter32::new(0),
+            apart_again: [0; 48],
+            memory: Counter64::new(0),
+            peak_memory: Counter64::new(0),
         }
     }
 }

@@ -4,8 +4,13 @@ use fastcsv_engine::convert::Datum;
 use fastcsv_engine::filter::Class;
 use pgrx::pg_sys;
 
+use crate::memory;
+
 /// Bytes of a uuid, and of an interval.
 const UUID_OR_INTERVAL: usize = 16;
+
+/// What an element of an array takes at most until it is part of a filter, in bytes.
+const ELEMENT_MEMORY: usize = 512;
 
 /// A value that operators read as `class`. It lies where the datum points, or in the current memory context.
 ///
@@ -51,7 +56,9 @@ pub(super) unsafe fn elements(array: pg_sys::Datum) -> Vec<Option<pg_sys::Datum>
         pg_sys::get_typlenbyvalalign(element_type, &mut length, &mut by_value, &mut align);
         let length = length.into();
         pg_sys::deconstruct_array(array, element_type, length, by_value, align, &mut values, &mut nulls, &mut count);
+        let count = usize::try_from(count).unwrap_or(0);
+        memory::expect_room(ELEMENT_MEMORY * count);
         let element = |index| (!*nulls.add(index)).then(|| *values.add(index));
-        (0..usize::try_from(count).unwrap_or(0)).map(element).collect()
+        (0..count).map(element).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Numbers of any length, exponents, and scales that are negative or large: one decimal digit after the other.
 
-use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS, signed};
+use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS};
 use crate::convert::Scratch;
-use crate::convert::digits::{trimmed, value};
+use crate::convert::digits::{signed, trimmed, value};
 
 /// Longer texts and exponents are declined, so that no limit of the stored form (16,383 decimals, 131,072 digits before
 /// the point) can be met.
@@ -33,6 +33,11 @@ pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a 
         return None;
     }
     let (bytes, digits) = (&mut scratch.bytes, &mut scratch.digits);
+    // A digit for each byte; and a header with a word for each four digits, and one more at either end.
+    digits.clear();
+    digits.try_reserve(text.len()).ok()?;
+    bytes.clear();
+    bytes.try_reserve(text.len() / 2 + 8).ok()?;
     let mut decimal = parse(text, digits)?;
     decimal.strip();
     if let Some((precision, scale)) = limit {
@@ -41,7 +46,6 @@ pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a 
             return None;
         }
     }
-    bytes.clear();
     decimal.store(bytes);
     Some(bytes)
 }
@@ -53,7 +57,6 @@ fn parse<'a>(text: &[u8], digits: &'a mut Vec<u8>) -> Option<Decimal<'a>> {
     let exponent = if end < body.len() { exponent(&body[end + 1..])? } else { 0 };
     let mantissa = &body[..end];
     let point = mantissa.iter().position(|byte| *byte == b'.').unwrap_or(mantissa.len());
-    digits.clear();
     for byte in mantissa[..point].iter().chain(mantissa.get(point + 1..).unwrap_or_default()) {
         digits.push(byte.is_ascii_digit().then(|| byte - b'0')?);
     }

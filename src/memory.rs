@@ -1,0 +1,189 @@
+//! Memory for Rust code in processes that must not abort.
+//!
+//! Where memory runs out PostgreSQL raises an error, but Rust aborts the process, and a backend or worker that aborts takes the
+//! whole cluster down with it. So whatever grows with a file or a query is allocated fallibly (`try_reserve`, or behind
+//! [`expect_room`]). What is left is small: a box, a message, a node of a list. For that there is a **reserve** inside the
+//! library's own data, which the allocator turns to when the system has nothing left. It is enough to come to the next
+//! place that asks [`ran_out`] and raises an error.
+
+#![expect(unsafe_code, reason = "a global allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pgrx::prelude::*;
+
+use crate::options::{raise, report};
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+static RESERVE: Reserve = Reserve { bytes: UnsafeCell::new([0; RESERVE_BYTES]), state: AtomicU64::new(0) };
+
+/// Whether the system has refused memory since the last [`forget`].
+static RAN_OUT: AtomicBool = AtomicBool::new(false);
+
+/// For tests: how many allocations are still granted, plus one; 0 if nobody counts.
+static GRANTED: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes of the reserve: an error's way to the user, with all of its strings, needs a few kilobytes; each of a worker's
+/// threads may be in the middle of something too. Pages that nobody touches cost nothing.
+const RESERVE_BYTES: usize = 1 << 20;
+
+/// The largest piece the reserve gives away. What is larger was asked for fallibly.
+const LARGEST_PIECE: usize = 64 * 1024;
+
+/// What pieces are aligned to: a cache line, which is more than any type here wants.
+const ALIGN: usize = 64;
+
+/// Has memory run out since the last [`forget`]? What goes on meanwhile lives on the reserve, and should end.
+pub(crate) fn ran_out() -> bool {
+    RAN_OUT.load(Ordering::Relaxed)
+}
+
+/// A new statement begins. If `failing` is set, which is for tests, all allocations from that one on (the first is 1) fail.
+pub(crate) fn forget(failing: Option<u64>) {
+    RAN_OUT.store(false, Ordering::Relaxed);
+    GRANTED.store(failing.unwrap_or(0), Ordering::Relaxed);
+}
+
+/// The error for when memory has run out.
+pub(crate) fn raise_out_of_memory() -> ! {
+    raise(report(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory"))
+}
+
+/// So many zeros; `None` if there is no memory for them.
+pub(crate) fn zeroed(length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, 0);
+    Some(bytes)
+}
+
+/// Makes sure that so many bytes can be had right now, for code that allocates them infallibly.
+///
+/// # Errors
+/// Raises PostgreSQL's error if not.
+pub(crate) fn expect_room(bytes: usize) {
+    if !has_room(bytes) {
+        raise_out_of_memory();
+    }
+}
+
+/// Can so many bytes be had right now? Nobody else in this process should be allocating.
+pub(crate) fn has_room(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok() && !ran_out()
+}
+
+/// The system's allocator, with the reserve behind it.
+struct Allocator;
+
+// SAFETY: every piece comes from the system's allocator or from the reserve, whose pieces do not overlap, and goes back to where
+// it came from, which its address tells. Nothing here unwinds.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let found = if is_granted() { unsafe { System.alloc(layout) } } else { std::ptr::null_mut() };
+        if found.is_null() { RESERVE.take(layout) } else { found }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise; a piece of the reserve is as long as the layout says.
+        unsafe {
+            let found = if is_granted() { System.alloc_zeroed(layout) } else { std::ptr::null_mut() };
+            if !found.is_null() {
+                return found;
+            }
+            let piece = RESERVE.take(layout);
+            if !piece.is_null() {
+                piece.write_bytes(0, layout.size());
+            }
+            piece
+        }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        if RESERVE.holds(place) {
+            RESERVE.give_back();
+        } else {
+            // SAFETY: the caller's promise; it did not come from the reserve.
+            unsafe { System.dealloc(place, layout) }
+        }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise, which covers the new layout; both pieces are at least as long as what is copied.
+        unsafe {
+            if !RESERVE.holds(place) && is_granted() {
+                let moved = System.realloc(place, layout, size);
+                if !moved.is_null() {
+                    return moved;
+                }
+            }
+            let new = Layout::from_size_align_unchecked(size, layout.align());
+            let moved = if RESERVE.holds(place) { self.alloc(new) } else { RESERVE.take(new) };
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(place, layout.size().min(size));
+                self.dealloc(place, layout);
+            }
+            moved
+        }
+    }
+}
+
+/// Counts an allocation, where somebody wants some to fail.
+#[inline]
+fn is_granted() -> bool {
+    GRANTED.load(Ordering::Relaxed) == 0 || is_counted_in()
+}
+
+#[cold]
+fn is_counted_in() -> bool {
+    let left = GRANTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(1).max(1)));
+    left.is_ok_and(|left| left > 1)
+}
+
+/// Memory that was there from the beginning. Pieces are cut off one after the other; when the last one has come back, all of it is
+/// whole again.
+#[repr(C, align(64))]
+struct Reserve {
+    bytes: UnsafeCell<[u8; RESERVE_BYTES]>,
+    /// The number of pieces that are away, and in the lower half the bytes cut off.
+    state: AtomicU64,
+}
+
+// SAFETY: the bytes are only handed out, each to one owner at a time.
+unsafe impl Sync for Reserve {}
+
+impl Reserve {
+    /// Cuts a piece off; null if it is too large or nothing is left.
+    #[cold]
+    fn take(&self, layout: Layout) -> *mut u8 {
+        RAN_OUT.store(true, Ordering::Relaxed);
+        if layout.size() > LARGEST_PIECE || layout.align() > ALIGN {
+            return std::ptr::null_mut();
+        }
+        let first = self.bytes.get().cast::<u8>();
+        let cut = |state: u64| {
+            let (pieces, used) = (state >> 32, state & u64::from(u32::MAX));
+            let now = used + layout.size().next_multiple_of(ALIGN) as u64;
+            (now <= RESERVE_BYTES as u64).then_some((pieces + 1) << 32 | now)
+        };
+        match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, cut) {
+            Ok(before) => first.wrapping_add((before as u32) as usize),
+            Err(_) => std::ptr::null_mut(),
+        }
+    }
+
+    fn holds(&self, place: *const u8) -> bool {
+        let offset = place.addr().wrapping_sub(self.bytes.get().addr());
+        offset < RESERVE_BYTES
+    }
+
+    #[cold]
+    fn give_back(&self) {
+        let put = |state: u64| Some(if state >> 32 == 1 { 0 } else { state - (1 << 32) });
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, put);
+    }
+}
