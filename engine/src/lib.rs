@@ -38,5 +38,6 @@ pub mod scan;
 mod segment;
 mod split;
 mod sync;
+pub mod trail;
 pub mod tuple;
 pub mod walk;
