@@ -20,6 +20,7 @@ mod parse;
 mod plan;
 mod records;
 mod source;
+mod stream;
 mod tally;
 mod values;
 
@@ -71,6 +72,7 @@ pub(crate) struct Shared {
 /// Where tickets come from.
 enum Work {
     File(file::Files),
+    Stream(stream::Streams),
 }
 
 /// Why a thread stops before its ticket is done.
@@ -128,16 +130,16 @@ impl Pipeline {
             Some(name) => Level::from_name(name).map_err(StartError::Level)?,
             None => Level::detect(),
         };
-        let threads = job.threads.max(1);
-        let work = match input {
-            Input::File(file) => Work::File(file::Files::new(&job, file)),
+        let (work, threads) = match input {
+            Input::File(file) => (Work::File(file::Files::new(&job, file)), job.threads.max(1)),
+            Input::Stream(stream) => (Work::Stream(stream::Streams::new(&job, stream)), job.threads.max(1) + 1),
         };
         let plan = Plan::new(job, level).map_err(StartError::Dialect)?;
         let (pool, handles, threads) = make_pool(threads, spawn_thread)?;
         let shared =
             Arc::new(Shared { plan, ring, wake, work, live: AtomicU32::new(threads as u32), room: Room::new(ring) });
         let for_threads = Arc::clone(&shared);
-        pool.spawn_broadcast(move |_| for_threads.run_thread());
+        pool.spawn_broadcast(move |thread| for_threads.run_thread(thread.index(), thread.num_threads()));
         Ok(Pipeline { shared, pool: Some(pool), handles })
     }
 
@@ -216,10 +218,11 @@ fn make_pool(
 }
 
 impl Shared {
-    /// What a thread does from its beginning to its end.
-    fn run_thread(&self) {
+    /// What the thread with that number, of so many, does from its beginning to its end.
+    fn run_thread(&self, index: usize, threads: usize) {
         let result = catch_unwind(AssertUnwindSafe(|| match &self.work {
             Work::File(files) => files.run(self),
+            Work::Stream(streams) => streams.run(self, index, threads),
         }));
         if let Err(panic) = result {
             let message = panic.downcast_ref::<String>().map(String::as_str);
@@ -240,6 +243,8 @@ impl Shared {
         if self.ring.is_stopped() {
             match &self.work {
                 Work::File(files) => files.stop(),
+                // Its threads wait behind `room`, or for the cutter, which does.
+                Work::Stream(_) => {}
             }
         }
     }
@@ -250,6 +255,19 @@ impl Shared {
     /// [`Stop::Told`].
     fn wait_for<T>(&self, attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
         self.room.wait_for(attempt).ok_or(Stop::Told)
+    }
+
+    /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what they
+    /// made of it.
+    ///
+    /// # Errors
+    /// The ticket's end.
+    fn check_input(&self) -> Result<(), Stop> {
+        let failure = match &self.work {
+            Work::File(files) => files.failure(),
+            Work::Stream(_) => None,
+        };
+        failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Wakes the backend if it waits for this ticket.
