@@ -71,6 +71,11 @@ impl PositionContext {
         self.source
     }
 
+    /// Records read since the start, a header not counted.
+    pub(crate) fn records(&self) -> u64 {
+        self.records.unwrap_or(0)
+    }
+
     /// One more record was read.
     pub(crate) fn count_record(&mut self) {
         self.records = self.records.map(|count| count + 1);

@@ -18,14 +18,14 @@ mod parallel;
 use std::time::Instant;
 
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::Constant;
+use fastcsv_engine::job::{Constant, Io};
 use fastcsv_engine::locate::Checkpoint;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::last_run::{self, Run};
 use crate::options::report;
-use crate::referee::{Opening, Referee};
+use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
 use job::Serial;
@@ -37,7 +37,6 @@ pub(crate) struct Reader {
     relation: pg_sys::Relation,
     referee: *mut Referee,
     /// Where DEFAULT values are computed.
-    executor: *mut pg_sys::EState,
     expressions: *mut pg_sys::ExprContext,
     /// The memory that lives as long as the query.
     memory: pg_sys::MemoryContext,
@@ -58,6 +57,8 @@ pub(crate) struct Wanted {
     pub(crate) takes_apart: bool,
     /// Whether the place of each row is wanted too.
     pub(crate) places: bool,
+    /// How the threads read a file.
+    pub(crate) io: Io,
 }
 
 /// Who reads.
@@ -124,22 +125,11 @@ impl Reader {
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
             settings::fault().begin_in_backend();
-            let executor = pg_sys::CreateExecutorState();
-            let expressions = pg_sys::MakePerTupleExprContext(executor);
+            let expressions = pg_sys::CreateStandaloneExprContext();
             let referee = Referee::open(opening);
             let memory = pg_sys::CurrentMemoryContext;
             let (relation, path) = (opening.relation, Path::Undecided);
-            reader.write(Reader {
-                relation,
-                referee,
-                executor,
-                expressions,
-                memory,
-                wanted,
-                rows: 0,
-                started: None,
-                path,
-            });
+            reader.write(Reader { relation, referee, expressions, memory, wanted, rows: 0, started: None, path });
             reader
         }
     }
@@ -159,8 +149,8 @@ impl Reader {
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
             let wanted = (*this).wanted;
-            let (relation, referee, rows_read) = ((*this).relation, (*this).referee, (*this).rows);
-            let start = Start { referee, relation, wanted, rows_read, filter, constants };
+            let (relation, referee) = ((*this).relation, (*this).referee);
+            let start = Start { referee, relation, wanted, filter, constants };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {
                     let mut memory = PgMemoryContexts::For((*this).memory);
@@ -258,8 +248,25 @@ impl Reader {
         self.referee
     }
 
+    /// Tells the progress view of rows that were loaded, and of those that a condition has refused, besides what the threads
+    /// have left out.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    pub(crate) unsafe fn report_rows(this: *mut Self, loaded: u64, refused: u64) {
+        // SAFETY: counters in shared memory.
+        unsafe {
+            let update = |number: u32, value: u64| {
+                pg_sys::pgstat_progress_update_param(number.cast_signed(), value.cast_signed());
+            };
+            update(pg_sys::PROGRESS_COPY_TUPLES_PROCESSED, loaded);
+            update(pg_sys::PROGRESS_COPY_TUPLES_EXCLUDED, refused + (*this).filtered());
+            shim::fastcsv_shim_count_skipped(Referee::copy((*this).referee));
+        }
+    }
+
     /// Rows that the threads have left out.
-    pub(crate) fn filtered(&self) -> u64 {
+    fn filtered(&self) -> u64 {
         match self.path {
             // SAFETY: the parallel part lives as long as the reader.
             Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
@@ -353,7 +360,7 @@ impl Reader {
         })
     }
 
-    /// Ends the read: tells `fastcsv_last_run()`, stops the worker and closes the file.
+    /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it before), stops the worker and closes the file.
     ///
     /// # Errors
     /// Raises COPY's error when a program failed.
@@ -363,20 +370,41 @@ impl Reader {
     pub(crate) unsafe fn end(this: *mut Self, operation: &'static str) {
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(run) = (*this).run(operation) {
+            if operation == "scan" {
+                Referee::report_skipped((*this).referee, false);
+            }
+            Self::end_as(this, (*this).run(operation));
+        }
+    }
+
+    /// As [`Reader::end`], with the run as the caller tells it.
+    ///
+    /// # Errors
+    /// As for `end`.
+    ///
+    /// # Safety
+    /// As for `end`.
+    pub(crate) unsafe fn end_as(this: *mut Self, run: Option<Run>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(run) = run {
                 last_run::note(run);
             }
             if let Path::Parallel(parallel) = (*this).path {
                 (*parallel).take();
             }
-            Referee::end((*this).referee, operation == "load");
-            pg_sys::FreeExecutorState((*this).executor);
+            Referee::end((*this).referee);
+            pg_sys::FreeExprContext((*this).expressions, true);
         }
     }
 }
 
 /// Tells whoever wants to know why a file is read serially.
 fn tell_serial(reason: Serial) {
+    // SAFETY: looks at settings.
+    if !unsafe { pg_sys::message_level_is_interesting(pg_sys::DEBUG1.cast_signed()) } {
+        return;
+    }
     let message = format!("fastcsv reads serially: {reason}");
     report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
 }

@@ -18,6 +18,9 @@ pub enum EntryKind {
     MixedRow,
     /// A mark and a record as it stands in the file, for COPY.
     Record,
+    /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what follows. The
+    /// mark's length is that of the segment's own bytes.
+    Rest,
 }
 
 impl EntryKind {
@@ -30,7 +33,8 @@ impl EntryKind {
             0 => EntryKind::Row,
             1 => EntryKind::PlacedRow,
             2 => EntryKind::MixedRow,
-            _ => EntryKind::Record,
+            3 => EntryKind::Record,
+            _ => EntryKind::Rest,
         }
     }
 }
@@ -131,5 +135,107 @@ fn read_mark(bytes: &[u8; MARK]) -> Mark {
         inner: word(16),
         own_inner: word(20),
         length: word(24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A block, aligned as the ring's are.
+    #[repr(align(64))]
+    struct Block([u8; 512]);
+
+    /// What was written, read back: kind, mark and payload of each entry.
+    type Entries = Vec<(EntryKind, Option<Mark>, Vec<u8>)>;
+
+    fn mark() -> impl Strategy<Value = Mark> {
+        (any::<u64>(), any::<[u32; 5]>()).prop_map(|(byte, [records, lines, inner, own_inner, length])| Mark {
+            byte,
+            records,
+            lines,
+            inner,
+            own_inner,
+            length,
+        })
+    }
+
+    fn entries() -> impl Strategy<Value = Entries> {
+        let kinds = [EntryKind::Row, EntryKind::PlacedRow, EntryKind::MixedRow, EntryKind::Record];
+        let bytes = |length| prop::collection::vec(any::<u8>(), length);
+        let payload = prop_oneof![3 => bytes(0..40), 1 => bytes(0..900)];
+        let entry = (prop::sample::select(kinds.to_vec()), mark(), payload);
+        let with_mark =
+            |(kind, mark, payload): (EntryKind, Mark, Vec<u8>)| (kind, kind.has_mark().then_some(mark), payload);
+        prop::collection::vec(entry.prop_map(with_mark), 0..12)
+    }
+
+    /// Writes entries into as many blocks of `size` bytes as it takes, and hands each to `full` with its used bytes.
+    fn write_all(entries: &Entries, size: usize, mut full: impl FnMut(&[u8])) {
+        let mut block = Block([0x5a; 512]);
+        let mut used = 0;
+        for (kind, mark, payload) in entries {
+            let (mut mark, mut rest) = (*mark, &payload[..]);
+            loop {
+                match write(&mut block.0[..size], used, *kind, mark, rest) {
+                    Some((now, written)) => {
+                        assert!(now > used && now <= size && now.is_multiple_of(ALIGN), "{used} to {now} of {size}");
+                        (used, rest, mark) = (now, &rest[written..], None);
+                        if rest.is_empty() {
+                            break;
+                        }
+                    }
+                    None => assert_ne!(used, 0, "an empty block of {size} bytes takes a part"),
+                }
+                full(&block.0[..used]);
+                (block, used) = (Block([0xa5; 512]), 0);
+            }
+        }
+        full(&block.0[..used]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_however_small_the_blocks_are(
+            entries in entries(),
+            size in (SMALLEST_BLOCK.div_ceil(ALIGN)..=512 / ALIGN).prop_map(|words| words * ALIGN),
+        ) {
+            let mut found: Entries = Vec::new();
+            let mut is_open = false;
+            write_all(&entries, size, |block| {
+                let mut offset = 0;
+                while let Some((entry, next)) = read(block, offset) {
+                    assert_eq!(entry.payload.as_ptr().align_offset(ALIGN), 0);
+                    if is_open {
+                        let last = found.last_mut().expect("an entry is open");
+                        assert_eq!((entry.kind, entry.mark), (last.0, None));
+                        last.2.extend_from_slice(entry.payload);
+                    } else {
+                        found.push((entry.kind, entry.mark, entry.payload.to_vec()));
+                    }
+                    (offset, is_open) = (next, entry.more);
+                }
+                assert_eq!(offset, block.len());
+            });
+            prop_assert!(!is_open);
+            prop_assert_eq!(found, entries);
+        }
+
+        #[test]
+        fn no_bytes_make_reading_go_astray(bytes in prop::collection::vec(any::<u8>(), 0..200), offset in 0_usize..250) {
+            if let Some((entry, next)) = read(&bytes, offset) {
+                prop_assert!(next > offset && offset + HEAD + entry.payload.len() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_does_not_fit_writes_nothing() {
+        let mut block = [0; 64];
+        assert_eq!(write(&mut block, 56, EntryKind::Row, None, b"x"), None);
+        assert_eq!(write(&mut block, 24, EntryKind::Record, Some(Mark::default()), b"x"), None);
+        assert_eq!(block, [0; 64]);
+        assert_eq!(write(&mut block, 56, EntryKind::Row, None, b""), Some((64, 0)));
     }
 }

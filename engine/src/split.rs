@@ -136,3 +136,95 @@ impl Sink for FirstEnd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::scan::Level;
+    use crate::scan::reference::outline;
+    use proptest::prelude::*;
+
+    /// Bytes in which something happens, a file's start and the size of its ranges.
+    fn files() -> impl Strategy<Value = (Vec<u8>, u64, u64)> {
+        let bytes = prop::collection::vec(prop::sample::select(&b"\"\",\n\n\r\n\r\\xxxx"[..]), 1..300);
+        (bytes, 0_u64..5, 1_u64..80).prop_filter("a file has a record", |(bytes, start, _)| *start < bytes.len() as u64)
+    }
+
+    fn dialects() -> Vec<Dialect> {
+        LineEnd::ALL.map(Dialect::copy_csv).to_vec()
+    }
+
+    /// Where the file's records start, behind its own first.
+    fn starts(dialect: &Dialect, bytes: &[u8], start: u64) -> Vec<u64> {
+        let ends = outline(dialect, false, &bytes[start as usize..]).records;
+        std::iter::once(start).chain(ends.into_iter().map(|end| start + end + 1)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_cover_the_file_and_each_finds_the_first_record_that_starts_in_it(
+            (bytes, start, range_size) in files(),
+            dialect in prop::sample::select(dialects()),
+        ) {
+            let scanner = Scanner::new(&dialect, Level::detect());
+            let size = bytes.len() as u64;
+            let ranges = Ranges { start, size, range_size };
+            let starts = starts(&dialect, &bytes, start);
+            let (mut covered, mut inside) = (start, false);
+            for index in 0..ranges.count() {
+                let range = ranges.range(index);
+                prop_assert_eq!((range.low, range.is_last), (covered, range.high == size));
+                covered = range.high;
+                let rest = &bytes[range.from as usize..];
+                let first = starts.iter().copied().find(|at| (range.low..range.high).contains(at));
+                prop_assert_eq!(range.first_start(&scanner, rest, inside), first, "range {}", index);
+                inside ^= scanner.quotes_are_odd(range.parity_part(rest));
+            }
+            prop_assert_eq!(covered, size);
+        }
+
+        #[test]
+        fn a_guess_is_the_place_behind_the_first_line_end(
+            (bytes, start, range_size) in files(),
+            line_end in prop::sample::select(&LineEnd::ALL[..]),
+        ) {
+            let ranges = Ranges { start, size: bytes.len() as u64, range_size };
+            for range in (0..ranges.count()).map(|index| ranges.range(index)) {
+                let is_start = |at: &u64| bytes[start as usize..*at as usize].ends_with(line_end.bytes());
+                let first = (range.low..range.high).find(|at| range.index == 0 || is_start(at));
+                prop_assert_eq!(range.guess(line_end, &bytes[range.from as usize..]), first, "range {}", range.index);
+            }
+        }
+
+        #[test]
+        fn the_first_record_end_is_found_however_far_it_is(
+            (bytes, start, gap) in files(),
+            is_inside in any::<bool>(),
+            dialect in prop::sample::select(dialects()),
+        ) {
+            let ordinary = vec![b'x'; 40 * gap as usize];
+            let bytes = [&ordinary[..], &bytes].concat();
+            let least = start + 20 * gap;
+            let state = if is_inside { State::inside_quotes(7) } else { State::at_record(7) };
+            let ends = outline(&dialect, is_inside, &bytes).records;
+            let expected = ends.into_iter().map(|end| end + 7).find(|end| *end >= least);
+            let scanner = Scanner::new(&dialect, Level::detect());
+            prop_assert_eq!(first_record_end(&scanner, state, &bytes, least), expected);
+        }
+    }
+
+    #[test]
+    fn a_record_that_starts_at_a_ranges_first_byte_is_that_ranges() {
+        for line_end in LineEnd::ALL {
+            let scanner = Scanner::new(&Dialect::copy_csv(line_end), Level::detect());
+            let bytes = [b"abc", line_end.bytes(), b"d"].concat();
+            let low = 3 + line_end.bytes().len() as u64;
+            let ranges = Ranges { start: 0, size: bytes.len() as u64, range_size: low };
+            let (first, second) = (ranges.range(0), ranges.range(1));
+            assert_eq!(first.first_start(&scanner, &bytes, false), Some(0));
+            assert_eq!(second.first_start(&scanner, &bytes[second.from as usize..], false), Some(low));
+            assert_eq!(second.guess(line_end, &bytes[second.from as usize..]), Some(low));
+        }
+    }
+}

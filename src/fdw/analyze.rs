@@ -11,7 +11,8 @@ use pgrx::{PgRelation, pg_sys};
 use super::plan;
 use crate::options::{TableOptions, report};
 use crate::pg_compat;
-use crate::referee::{Opening, Referee, shim};
+use crate::reader::{Found, Reader, Wanted};
+use crate::referee::{Opening, shim};
 
 /// AnalyzeForeignTable: a file can be sampled; a program's output is not, since it may be another every time.
 #[pg_guard]
@@ -48,36 +49,36 @@ unsafe extern "C-unwind" fn sample(
     // SAFETY: ANALYZE passes an open relation, an array of `wanted` tuples and places for both totals. Until the
     // read has ended, nothing alive on this frame or `Reservoir`'s has a destructor.
     unsafe {
-        let descriptor = (*relation).rd_att;
-        let columns = usize::try_from((*descriptor).natts).unwrap_or(0);
-        let values: *mut pg_sys::Datum = pg_sys::palloc(columns.max(1) * size_of::<pg_sys::Datum>()).cast();
-        let nulls: *mut bool = pg_sys::palloc(columns.max(1)).cast();
-        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
-        let referee = Referee::open(&Opening::of(relation, source, copy));
-        let executor = pg_sys::CreateExecutorState();
-        let expressions = pg_sys::MakePerTupleExprContext(executor);
-        let row_memory = (*expressions).ecxt_per_tuple_memory;
+        let TableOptions { source, copy, .. } = TableOptions::of((*relation).rd_id);
+        let reader = Reader::open(&Opening::of(relation, source, copy), Wanted::default());
+        let slot = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
         let mut reservoir = Reservoir::new(rows, wanted);
         loop {
             pg_compat::analyze_delay_point();
-            pg_sys::MemoryContextReset(row_memory);
-            let caller = pg_sys::MemoryContextSwitchTo(row_memory);
-            let found = Referee::next_row(referee, expressions, values, nulls);
-            pg_sys::MemoryContextSwitchTo(caller);
-            if !found {
+            if (*reader).is_undecided() {
+                Reader::decide(reader, None, Vec::new());
+            }
+            if Reader::next(reader, slot) == Found::End {
                 break;
             }
-            if !Referee::row_was_skipped(referee) {
-                reservoir.offer(|| pg_sys::heap_form_tuple(descriptor, values, nulls));
-            }
+            reservoir.offer(|| copy_row(slot));
         }
-        Referee::end(referee, false);
-        pg_sys::FreeExecutorState(executor);
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        Reader::end(reader, "scan");
         *total_rows = reservoir.seen;
         *total_dead_rows = 0.0;
         report_sample(&PgRelation::from_pg(relation), level, &reservoir);
         reservoir.kept
     }
+}
+
+/// The slot's row as a tuple of its own.
+///
+/// # Safety
+/// The slot must hold a row.
+unsafe fn copy_row(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::HeapTuple {
+    // SAFETY: the caller's promise; a slot for heap tuples can do so.
+    unsafe { (*(*slot).tts_ops).copy_heap_tuple.expect("a slot for heap tuples")(slot) }
 }
 
 /// A sample being drawn.

@@ -9,7 +9,7 @@ use fastcsv_engine::filter::Filter;
 use fastcsv_engine::job::Constant;
 use pgrx::{PgList, pg_sys};
 
-use super::table::{Table, evaluate, per_tuple_expressions};
+use super::table::{evaluate, per_tuple_expressions};
 use crate::fdw::filter;
 use crate::pg_compat;
 use crate::pg_raw;
@@ -19,7 +19,8 @@ use crate::referee::{Opening, Referee, shim};
 pub(super) struct Defaults {
     expressions: *mut Default,
     count: usize,
-    /// The condition's clauses, if the file has every column that they are about.
+    /// The condition's clauses, if the threads may decide them: the file has every column that they are about, and nothing
+    /// is to be computed for a row that is left out.
     clauses: *mut pg_sys::List,
     table: pg_sys::Oid,
 }
@@ -54,8 +55,13 @@ impl Defaults {
                 expressions.add(count).write(Default { index, expression, is_constant, value: None });
                 count += 1;
             }
-            let clauses = if knows_columns(opening, referee) { opening.condition } else { std::ptr::null_mut() };
-            Defaults { expressions, count, clauses, table: (*opening.relation).rd_id }
+            let mut defaults =
+                Defaults { expressions, count, clauses: std::ptr::null_mut(), table: (*opening.relation).rd_id };
+            // COPY computes defaults before it asks the condition: a sequence counts the rows that are left out too.
+            if !defaults.are_computed() && knows_columns(opening, referee) {
+                defaults.clauses = opening.condition;
+            }
+            defaults
         }
     }
 
@@ -72,12 +78,12 @@ impl Defaults {
     /// Computes those that are the same in every row. The first row has done so without an error.
     ///
     /// # Safety
-    /// The table must be open; the current memory context must last as long as the load.
-    pub(super) unsafe fn settle(&mut self, table: &Table) {
+    /// The relation must be open; the current memory context must last as long as the load.
+    pub(super) unsafe fn settle(&mut self, relation: pg_sys::Relation, executor: *mut pg_sys::EState) {
         // SAFETY: the caller's promise; values are copied out of the memory that goes with the row.
         unsafe {
-            let context = per_tuple_expressions(table.executor);
-            let attributes = pg_compat::attributes((*table.relation).rd_att);
+            let context = per_tuple_expressions(executor);
+            let attributes = pg_compat::attributes((*relation).rd_att);
             for place in 0..self.count {
                 let default = self.expressions.add(place);
                 if (*default).is_constant {
@@ -148,7 +154,7 @@ impl Defaults {
     /// Computes the others into a slot whose arrays hold a row from the file.
     ///
     /// # Safety
-    /// As for [`Table::wants`].
+    /// As for [`super::table::Table::wants`].
     pub(super) unsafe fn fill(&self, slot: *mut pg_sys::TupleTableSlot, context: *mut pg_sys::ExprContext) {
         // SAFETY: the caller's promise; the arrays have an element for each attribute.
         unsafe {

@@ -6,9 +6,9 @@
 use std::ffi::c_char;
 
 use fastcsv_engine::job::Job;
-use fastcsv_engine::locate::Checkpoint;
 use pgrx::pg_sys;
 
+use super::RowPlace;
 use crate::pg_compat;
 use crate::pg_raw;
 use crate::referee::Referee;
@@ -81,7 +81,7 @@ impl Mixed {
         this: *mut Mixed,
         tuple: *mut pg_sys::HeapTupleData,
         referee: *mut Referee,
-        place: Checkpoint,
+        place: RowPlace,
         slot: *mut pg_sys::TupleTableSlot,
     ) {
         // SAFETY: the caller's promise.
@@ -91,7 +91,7 @@ impl Mixed {
             pg_raw::heap_deform_tuple(tuple, (*this).descriptor, values, nulls);
             pg_sys::MemoryContextReset((*this).memory);
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
-            let outer = Referee::enter(referee, place);
+            let outer = Referee::enter(referee, place.start);
             let columns = &mut (*this).columns;
             for column in columns {
                 let text = if *nulls.add(column.index) {

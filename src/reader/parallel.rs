@@ -112,8 +112,6 @@ pub(crate) struct Start {
     pub(crate) relation: pg_sys::Relation,
     pub(crate) wanted: super::Wanted,
     pub(crate) constants: Vec<(usize, Constant)>,
-    /// Rows that the referee has read already; not zero.
-    pub(crate) rows_read: u64,
     /// What the plan pushes to the threads.
     pub(crate) filter: Option<Filter>,
 }
@@ -125,7 +123,7 @@ impl Parallel {
     /// The reason why the scan stays serial.
     ///
     /// # Safety
-    /// The referee must be over the relation and have read so many records.
+    /// The referee must be over the relation and have read a record.
     pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -145,7 +143,8 @@ impl Parallel {
             let Some(dialect) = crate::position::dialect(&view) else {
                 return Err("the file's structure cannot be seen in its bytes");
             };
-            let Some(base) = find_start(&file, &dialect, size, start.rows_read + u64::from(view.has_header)) else {
+            let records = Referee::records_read(start.referee) + u64::from(view.has_header);
+            let Some(base) = find_start(&file, &dialect, size, records) else {
                 return Err("the file ends with its first record");
             };
             let line_end = base.line_end.expect("a record ended before this one");
@@ -158,6 +157,7 @@ impl Parallel {
                 start: base.byte,
                 size,
                 line_end,
+                io: start.wanted.io,
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
             let fault = crate::settings::fault();
@@ -314,10 +314,11 @@ impl Parallel {
                         (*this).tuple.t_len = length;
                         let place = (*this).row_place(mark);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
-                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place.start, slot);
+                        Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
                         return Ok(Item::InSlot { place: Some(place) });
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
+                    Some((EntryKind::Rest, ..)) => unreachable!("only a stream has a rest"),
                     None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
                     None => return Ok(Item::Full),
                 }
@@ -524,7 +525,7 @@ impl Parallel {
     /// # Safety
     /// `this` must be alive; nothing with a destructor on the caller's frames.
     unsafe fn advance(this: *mut Self) -> Result<(), Refusal> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise. Where a filter removes everything, nobody else asks for a long time.
         let this = unsafe {
             pg_raw::check_for_interrupts();
             &mut *this
@@ -571,13 +572,8 @@ impl Parallel {
             Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
             Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
         }
-        // SAFETY: plain counters in shared memory.
-        unsafe {
-            pg_sys::pgstat_progress_update_param(
-                pg_sys::PROGRESS_COPY_BYTES_PROCESSED.cast_signed(),
-                self.base.byte.cast_signed(),
-            );
-        }
+        // SAFETY: the referee lives as long as the scan.
+        unsafe { Referee::report_position(self.referee, self.base.byte) };
         if summary.is_last {
             self.is_done = true;
             if self.reread.is_none() {

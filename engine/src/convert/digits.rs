@@ -182,6 +182,16 @@ fn long(bytes: &[u8]) -> Option<u64> {
     high.checked_add(short(middle)? * POWERS[8] + low)
 }
 
+/// Is it negative, and what follows the sign?
+#[inline]
+pub(super) fn signed(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    }
+}
+
 /// A one- or two-digit number at the start, and what follows it.
 pub(super) fn leading_two(text: &[u8]) -> Option<(u32, &[u8])> {
     let length = text.iter().take(2).take_while(|byte| byte.is_ascii_digit()).count();

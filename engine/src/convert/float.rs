@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use super::digits::{POWERS, place_in, value, with_or_without_blanks};
+use super::digits::{POWERS, place_in, signed, value, with_or_without_blanks};
 
 /// The powers of ten that a `f64` holds exactly.
 const TENS: [f64; 23] = [
@@ -34,16 +34,6 @@ pub(super) fn float4(field: &[u8]) -> Option<u32> {
         Some(if negative { -size } else { size })
     };
     with_or_without_blanks(field, parse).map(f32::to_bits)
-}
-
-/// Is it negative, and what follows the sign?
-#[inline]
-fn signed(text: &[u8]) -> (bool, &[u8]) {
-    match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    }
 }
 
 /// A plain number whose digits and power of ten are both a `f64`: one division gives the nearest one to their quotient.

@@ -3,7 +3,7 @@
 //! Read are the forms that PostgreSQL writes in its styles `postgres` and `iso_8601`: whole numbers with units, and a
 //! time last (`1 year 2 mons -3 days 04:05:06.7`), or P1Y2M3DT4H5M6.7S. Each unit may come once.
 
-use super::digits::{trimmed, value};
+use super::digits::{signed, trimmed, value};
 use super::time::SECOND;
 use super::{Scratch, Settings, datetime};
 
@@ -13,7 +13,7 @@ const NUMBER_DIGITS: usize = 8;
 /// Seconds with a fraction are read as one `f64` in the ISO form; below this the fraction comes out exact.
 const ISO_SECONDS_MAX: i64 = 1_000_000;
 
-/// Units, with the bit that marks them as given.
+/// Units; each one's number is its bit in [`Sums::given`]. Those of the time of day are the last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Year,
@@ -75,15 +75,6 @@ impl Sums {
     }
 }
 
-/// A sign and what follows it.
-fn signed(text: &[u8]) -> (i64, &[u8]) {
-    match text {
-        [b'-', rest @ ..] => (-1, rest),
-        [b'+', rest @ ..] => (1, rest),
-        rest => (1, rest),
-    }
-}
-
 /// Digits at the start as a number, and what follows them.
 fn leading_number(text: &[u8]) -> Option<(i64, &[u8])> {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -97,7 +88,8 @@ fn words(text: &[u8]) -> Option<Sums> {
     let mut sums = Sums::default();
     let mut words = text.split(|byte| *byte == b' ');
     while let Some(word) = words.next() {
-        let (sign, digits) = signed(word);
+        let (negative, digits) = signed(word);
+        let sign = if negative { -1 } else { 1 };
         let (number, rest) = leading_number(digits)?;
         if rest.is_empty() {
             sums.add(unit(words.next()?)?, sign * number)?;

@@ -8,7 +8,7 @@
 mod long;
 
 use super::Scratch;
-use super::digits::{POWERS, array, decimal, place_in, value, with_or_without_blanks};
+use super::digits::{POWERS, array, decimal, place_in, signed, value, with_or_without_blanks};
 
 /// The base of the stored digits.
 const BASE: u64 = 10_000;
@@ -41,16 +41,6 @@ pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a 
         return Some(&bytes[..2 + used]);
     }
     rest(field, limit, scratch)
-}
-
-/// Is it negative, and what follows the sign?
-#[inline]
-fn signed(text: &[u8]) -> (bool, &[u8]) {
-    match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    }
 }
 
 /// Header and stored digits, in the parts of a word, the first in the lowest, of a number with at most 8 digits on

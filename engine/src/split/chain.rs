@@ -152,3 +152,161 @@ impl Chain {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    fn guess(start: Option<u64>, next: u64, high: u64) -> Note {
+        Note::Guess { start, next, high }
+    }
+
+    /// The start if it is known, without waiting for it.
+    fn known(chain: &Chain, index: u64) -> Option<Start> {
+        let links = chain.lock();
+        links.starts.get((index - links.first) as usize).copied()
+    }
+
+    #[test]
+    fn parities_add_up_in_whatever_order_they_are_noted() {
+        let chain = Chain::new(Start::Inside(false));
+        chain.note(2, Note::Odd(true));
+        chain.note(1, Note::Odd(true));
+        assert_eq!(known(&chain, 1), None);
+        chain.note(0, Note::Odd(false));
+        let starts = [false, false, true, false].map(Start::Inside);
+        assert_eq!([0, 1, 2, 3].map(|index| chain.start(index)), starts.map(Some));
+    }
+
+    #[test]
+    fn a_right_guess_tells_the_next_start() {
+        let chain = Chain::new(Start::At(0));
+        chain.note(0, guess(Some(0), 12, 10));
+        assert_eq!(chain.start(1), Some(Start::At(12)));
+    }
+
+    #[test]
+    fn nothing_follows_from_a_wrong_guess_until_the_range_is_scanned_again() {
+        let chain = Chain::new(Start::At(0));
+        chain.note(1, guess(Some(15), 20, 20));
+        chain.note(2, guess(Some(23), 30, 30));
+        chain.note(0, guess(Some(0), 12, 10));
+        assert_eq!(chain.start(1), Some(Start::At(12)));
+        assert_eq!(known(&chain, 2), None);
+        chain.note(1, Note::Exact(23));
+        assert_eq!(chain.start(2), Some(Start::At(23)));
+        assert_eq!(chain.start(3), Some(Start::At(30)), "the range behind had guessed right");
+    }
+
+    #[test]
+    fn a_range_without_a_guess_is_told_its_start_and_then_tells_the_next() {
+        let chain = Chain::new(Start::At(3));
+        chain.note(0, guess(None, 0, 10));
+        assert_eq!((chain.start(0), known(&chain, 1)), (Some(Start::At(3)), None));
+        chain.note(0, Note::Exact(14));
+        assert_eq!(chain.start(1), Some(Start::At(14)));
+    }
+
+    #[test]
+    fn a_start_behind_a_range_passes_through_it_whatever_was_guessed() {
+        let chain = Chain::new(Start::At(0));
+        chain.note(1, guess(None, 0, 20));
+        chain.note(2, guess(Some(25), 31, 30));
+        chain.note(3, guess(Some(35), 41, 40));
+        chain.note(0, guess(Some(0), 35, 10));
+        let passed = [1, 2, 3].map(|index| chain.start(index));
+        assert_eq!(passed, [Some(Start::At(35)); 3]);
+        assert_eq!(chain.start(4), Some(Start::At(41)), "and where it lands the guess was right");
+    }
+
+    #[test]
+    fn a_start_at_a_ranges_end_is_the_next_ranges() {
+        let chain = Chain::new(Start::At(10));
+        chain.note(0, guess(Some(4), 99, 10));
+        assert_eq!(chain.start(1), Some(Start::At(10)));
+    }
+
+    #[test]
+    fn behind_a_broken_range_nothing_is_known_and_before_it_all_that_was() {
+        let chain = Chain::new(Start::Inside(false));
+        chain.note(0, Note::Odd(true));
+        chain.break_at(3);
+        chain.break_at(1);
+        chain.break_at(2);
+        assert_eq!([0, 1].map(|index| chain.start(index).is_some()), [true, true]);
+        assert_eq!([2, 3, 9].map(|index| chain.start(index)), [None; 3]);
+        chain.note(1, Note::Odd(false));
+        assert_eq!(chain.start(2), Some(Start::Inside(true)), "the note may have been left before");
+        assert_eq!(chain.start(3), None);
+    }
+
+    #[test]
+    fn forgetting_keeps_the_last_known_start_and_all_notes() {
+        let chain = Chain::new(Start::Inside(false));
+        (0..5).for_each(|index| chain.note(index, Note::Odd(true)));
+        chain.note(7, Note::Odd(false));
+        chain.forget_before(3);
+        assert_eq!([3, 4, 5].map(|index| chain.start(index)), [true, false, true].map(|odd| Some(Start::Inside(odd))));
+        chain.forget_before(100);
+        assert_eq!(chain.start(5), Some(Start::Inside(true)));
+        chain.note(5, Note::Odd(true));
+        chain.note(6, Note::Odd(false));
+        assert_eq!(chain.start(8), Some(Start::Inside(false)));
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_the_note_by_the_break_and_by_the_end() {
+        type Waker = fn(&Chain);
+        let wakers: [(Waker, Option<Start>); 3] = [
+            (|chain| chain.note(0, Note::Odd(true)), Some(Start::Inside(true))),
+            (|chain| chain.break_at(0), None),
+            (Chain::stop, None),
+        ];
+        for (wake, expected) in wakers {
+            let chain = Chain::new(Start::Inside(false));
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| chain.start(1));
+                std::thread::sleep(Duration::from_millis(5));
+                wake(&chain);
+                assert_eq!(waiting.join().expect("it waits and returns"), expected);
+            });
+        }
+    }
+
+    proptest! {
+        /// Ranges of 10 bytes, claimed in order by several owners, each of whom guesses and keeps to the protocol.
+        #[test]
+        fn every_owner_is_told_its_true_start(
+            gaps in prop::collection::vec(1_u64..40, 1..60),
+            guesses in prop::collection::vec((prop::option::of(0_u64..10), any::<bool>(), 0_u64..50), 40),
+            owners in 1_usize..5,
+        ) {
+            let starts: Vec<u64> = gaps.iter().scan(0, |at, gap| Some(std::mem::replace(at, *at + gap))).collect();
+            let end = starts.last().expect("there is a record") + 1000;
+            let true_start = |byte: u64| starts.iter().copied().find(|start| *start >= byte).unwrap_or(end);
+            let chain = Chain::new(Start::At(0));
+            let next = AtomicU64::new(0);
+            let own = || loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((place, is_right, wrong_next)) = guesses.get(index as usize) else { break };
+                let (low, high) = (10 * index, 10 * index + 10);
+                let truth = true_start(low);
+                let guessed = if *is_right { Some(truth).filter(|start| *start < high) } else { place.map(|p| low + p) };
+                let next = if guessed == Some(truth) { true_start(high) } else { high + wrong_next };
+                chain.note(index, guess(guessed, next, high));
+                assert_eq!(chain.start(index), Some(Start::At(truth)), "range {index}");
+                if truth < high && guessed != Some(truth) {
+                    chain.note(index, Note::Exact(true_start(high)));
+                }
+                // The oldest range in somebody's hands is at most so far behind.
+                chain.forget_before(index.saturating_sub(owners as u64 * 40));
+            };
+            std::thread::scope(|scope| {
+                (0..owners).for_each(|_| { scope.spawn(own); });
+            });
+        }
+    }
+}

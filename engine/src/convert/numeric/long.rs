@@ -1,8 +1,8 @@
 //! Numbers of any length, exponents, and scales that are negative or large: one decimal digit after the other.
 
-use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS, signed};
+use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS};
 use crate::convert::Scratch;
-use crate::convert::digits::{trimmed, value};
+use crate::convert::digits::{signed, trimmed, value};
 
 /// Longer texts and exponents are declined, so that no limit of the stored form (16,383 decimals, 131,072 digits before
 /// the point) can be met.

@@ -1,0 +1,142 @@
+//! Row images are the tuples that `heap_form_tuple` makes, and what is looked for in them is found.
+
+#[path = "common/image.rs"]
+mod image;
+
+use fastcsv_engine::convert::Datum;
+use fastcsv_engine::job::{Attribute, Layout};
+use fastcsv_engine::tuple::{Former, Found, find};
+use image::image;
+use proptest::prelude::*;
+
+/// Every form in which a type can be stored here, with the lengths its values may have.
+const FORMS: &[(Attribute, &[usize])] = &[
+    (fixed(1, 1), &[]),
+    (fixed(2, 2), &[]),
+    (fixed(4, 4), &[]),
+    (fixed(8, 8), &[]),
+    (fixed(16, 1), &[16]),
+    (fixed(16, 8), &[16]),
+    (fixed(64, 1), &[64]),
+    (varlena(4, true), &[0, 1, 2, 3, 60, 124, 125, 126, 127, 128, 300]),
+    (varlena(4, false), &[0, 1, 2, 3, 60, 124, 125, 126, 127, 128, 300]),
+    (varlena(8, true), &[0, 1, 125, 126, 127]),
+];
+
+const fn fixed(length: u16, align: u8) -> Attribute {
+    Attribute { length: Some(length), align, packable: false }
+}
+
+const fn varlena(align: u8, packable: bool) -> Attribute {
+    Attribute { length: None, align, packable }
+}
+
+/// A value: a word, or bytes.
+#[derive(Clone, Debug)]
+enum Value {
+    Word(u64),
+    Bytes(Vec<u8>),
+}
+
+fn value(lengths: &'static [usize]) -> BoxedStrategy<Value> {
+    if lengths.is_empty() {
+        return any::<u64>().prop_map(Value::Word).boxed();
+    }
+    // Zeros would hide padding that is wrong.
+    let bytes = |length| prop::collection::vec(1_u8.., length);
+    prop::sample::select(lengths).prop_flat_map(bytes).prop_map(Value::Bytes).boxed()
+}
+
+/// An attribute and its value.
+fn column() -> impl Strategy<Value = (Attribute, Option<Value>)> {
+    prop::sample::select(FORMS)
+        .prop_flat_map(|(form, lengths)| (Just(form), prop::option::weighted(0.8, value(lengths))))
+}
+
+fn datum(value: &Value) -> Datum<'_> {
+    match value {
+        Value::Word(word) => Datum::Word(*word),
+        Value::Bytes(bytes) => Datum::Bytes(bytes),
+    }
+}
+
+fn layout(attributes: Vec<Attribute>) -> Layout {
+    Layout { attributes, type_id: 0x0102_0304, type_modifier: -7, constants: vec![] }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_row_image_is_the_tuple_that_heap_form_tuple_makes(
+        rows in prop::collection::vec(column(), 0..40).prop_flat_map(|columns| {
+            let others = columns.iter().map(|(form, _)| FORMS.iter().find(|(other, _)| other == form).unwrap().1);
+            let row: Vec<_> = others.map(|lengths| prop::option::of(value(lengths))).collect();
+            (Just(columns), row)
+        }),
+    ) {
+        let (columns, second) = rows;
+        let (attributes, first): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        let layout = layout(attributes);
+        let mut former = Former::new(layout.clone());
+        // The first row again behind the second: nothing of a row may be left in the next.
+        for row in [&first, &second, &first] {
+            let values: Vec<_> = row.iter().map(|value| value.as_ref().map(datum)).collect();
+            prop_assert_eq!(former.form(&values), Ok(&image(&layout, &values)[..]));
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_found_where_it_was_put(
+        columns in prop::collection::vec((column(), prop::bool::weighted(0.4)), 1..60),
+    ) {
+        let layout = layout(columns.iter().map(|((form, _), _)| *form).collect());
+        let values: Vec<_> = columns
+            .iter()
+            .map(|((_, value), is_wanted)| value.as_ref().filter(|_| *is_wanted).map(datum))
+            .collect();
+        let indexed = columns.iter().enumerate();
+        let wanted: Vec<_> = indexed.filter(|(_, column)| column.1).map(|(index, column)| (index, column.0.0)).collect();
+        let mut former = Former::new(layout);
+        let tuple = former.form(&values).expect("there is memory");
+        let mut places = Vec::new();
+        find(tuple, &wanted, |place, found| places.push((place, found)));
+        prop_assert_eq!(places.len(), wanted.len());
+        for ((place, found), (index, form)) in places.into_iter().zip(&wanted) {
+            prop_assert_eq!(wanted[place], (*index, *form));
+            match (found, values[*index]) {
+                (Found::Null, None) => {}
+                (Found::At(at), Some(value)) => prop_assert!(holds(&tuple[at..], *form, value), "{:?} at {}", value, at),
+                (found, value) => prop_assert!(false, "{:?} was found as {:?}", value, found),
+            }
+            if let (Found::At(at), Some(_)) = (found, form.length) {
+                prop_assert_eq!(at % usize::from(form.align), 0);
+            }
+        }
+    }
+}
+
+/// Whether the stored value at the start of `bytes` is this one.
+fn holds(bytes: &[u8], form: Attribute, value: Datum<'_>) -> bool {
+    match (value, form.length) {
+        (Datum::Word(word), Some(length)) => bytes.starts_with(&word.to_le_bytes()[..usize::from(length)]),
+        (Datum::Bytes(content), Some(_)) => bytes.starts_with(content),
+        (Datum::Bytes(content), None) if form.packable && content.len() < 127 => {
+            bytes[0] == (2 * content.len() as u8 + 3) && bytes[1..].starts_with(content)
+        }
+        (Datum::Bytes(content), None) => {
+            bytes.starts_with(&(4 * content.len() as u32 + 16).to_le_bytes()) && bytes[4..].starts_with(content)
+        }
+        (Datum::Word(_), None) => false,
+    }
+}
+
+#[test]
+fn sixteen_hundred_attributes_make_a_tuple() {
+    let layout = layout(vec![varlena(4, true); 1600]);
+    let mut former = Former::new(layout.clone());
+    for set in [0, 1, 7, 8, 1599, 1600] {
+        let values: Vec<_> = (0..1600).map(|index| (index < set).then_some(Datum::Bytes(b"x"))).collect();
+        assert_eq!(former.form(&values), Ok(&image(&layout, &values)[..]));
+    }
+}
