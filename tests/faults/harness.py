@@ -17,8 +17,9 @@ from server import crashes, wait_until
 
 ROWS = []
 Row = collections.namedtuple("Row", "number title function operations full")
-SCAN, LOAD = "scan", "load"
+SCAN, MAPPED, LOAD = "scan", "scan of a mapped file", "load"
 BOTH = (SCAN, LOAD)
+ALL = (SCAN, MAPPED, LOAD)
 # The file: records, and the one at which the gate is. In pieces of 64 kB it is much larger than the pool of blocks.
 RECORDS = 100_000
 GATE = 30_000
@@ -37,6 +38,7 @@ CREATE FUNCTION at_gate(id int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
 CREATE FUNCTION at_gate_of_load(id int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
     IF id = %(gate)d THEN PERFORM pg_advisory_xact_lock_shared(%(lock)d); END IF; RETURN true; END $$;
 CREATE FOREIGN TABLE f (id int, name text, x float8) SERVER fastcsv OPTIONS (filename '%(file)s');
+CREATE FOREIGN TABLE fm (id int, name text, x float8) SERVER fastcsv OPTIONS (filename '%(file)s', io 'mmap');
 CREATE TABLE t (id int CHECK (at_gate_of_load(id)), name text, x float8);
 """.strip()
 
@@ -131,11 +133,11 @@ class Test:
     def sql(self, file=None):
         if self.operation == LOAD:
             return "SELECT fastcsv_copy('t', '%s', header => false)" % (file or self.file)
-        return "SELECT count(*), sum(id) FROM f WHERE at_gate(id)"
+        return "SELECT count(*), sum(id) FROM %s WHERE at_gate(id)" % ("f" if self.operation == SCAN else "fm")
 
     def expected(self, records=RECORDS):
         total = [str(records), str(records * (records + 1) // 2)]
-        return [total if self.operation == SCAN else total[:1]]
+        return [total[:1] if self.operation == LOAD else total]
 
     def start_at_gate(self, session=None, sql=None):
         """Starts the operation and waits until it stands at the gate, which `open_gate` opens."""
