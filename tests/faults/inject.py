@@ -5,16 +5,19 @@ import re
 import subprocess
 import tempfile
 
-from server import need, wait_until
+from server import IS_ROOT, need, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @contextlib.contextmanager
-def strace(pid, *injections, threads=True):
-    """System calls of a process (and its threads) that go as `injections` say: `pread64:error=EIO:when=3`."""
+def strace(pid, *injections, threads=True, paths=()):
+    """System calls of a process (and its threads) that go as `injections` say: `pread64:error=EIO:when=3`; of all files
+    or of those named."""
     calls = sorted({injection.split(":")[0] for name in injections for injection in name.split(",")})
     command = [need("strace"), "-qq", *(["-f"] if threads else []), "-p", str(pid), "-e", "trace=" + ",".join(calls)]
+    for path in paths:
+        command += ["-P", path]
     for injection in injections:
         command += ["-e", "inject=" + injection]
     with tempfile.TemporaryFile() as output:
@@ -25,6 +28,12 @@ def strace(pid, *injections, threads=True):
         finally:
             tracer.terminate()
             tracer.wait()
+
+
+def limit(pid, resource):
+    """Sets a soft limit of a process of the server's: `as=1000000` or `nofile=30`."""
+    user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if IS_ROOT else []
+    subprocess.run([*user, need("prlimit"), "--pid", str(pid), "--%s:" % resource], check=True)
 
 
 def text_of(file):
