@@ -7,11 +7,14 @@ use std::ffi::{CString, c_char};
 use std::time::Duration;
 
 use pgrx::pg_sys;
+use pgrx::prelude::*;
+use serde::Serialize;
 
 use crate::call::Call;
+use crate::options::report;
 
 /// One scan or load.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Run {
     /// `scan` or `load`.
     pub(crate) operation: &'static str,
@@ -46,8 +49,15 @@ thread_local! {
     static LAST: RefCell<Option<Run>> = const { RefCell::new(None) };
 }
 
-/// Notes a run that has ended.
+/// Notes a run that has ended; at DEBUG1 the log tells it too.
 pub(crate) fn note(run: Run) {
+    // SAFETY: looks at settings.
+    if unsafe { pg_sys::message_level_is_interesting(pg_sys::DEBUG1.cast_signed()) }
+        && let Ok(text) = serde_json::to_string(&run)
+    {
+        let message = format!("fastcsv has read: {text}");
+        report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
+    }
     LAST.with(|last| *last.borrow_mut() = Some(run));
 }
 

@@ -18,7 +18,10 @@ mod file;
 mod output;
 mod parse;
 mod plan;
+mod records;
 mod source;
+mod tally;
+mod values;
 
 pub use source::{Input, ReadAt, patiently};
 

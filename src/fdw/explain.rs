@@ -4,9 +4,10 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::{PgList, pg_sys};
 
+use super::plan::Private;
 use super::scan::Scan;
 use super::{count, filter, plan};
 use crate::last_run::Run;
@@ -17,8 +18,14 @@ use crate::options::{Source, TableOptions};
 pub(super) unsafe extern "C-unwind" fn explain(node: *mut pg_sys::ForeignScanState, state: *mut pg_sys::ExplainState) {
     // SAFETY: EXPLAIN passes valid nodes.
     unsafe {
-        let source = TableOptions::of(plan::scanned_table(node)).source;
+        let table = plan::scanned_table(node);
+        if plan::is_count(node) {
+            pg_sys::ExplainPropertyText(c"Counted Table".as_ptr(), pg_sys::get_rel_name(table), state);
+        }
+        let source = TableOptions::of(table).source;
         show_source(source, state);
+        let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
+        show_columns(&Private::of((*plan).fdw_private), state);
         let condition =
             if plan::is_count(node) { count::deparsed_conditions(node, state) } else { filter::deparsed(node, state) };
         if let Some(condition) = condition {
@@ -48,6 +55,28 @@ unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainState) {
             let size = i64::try_from(size).unwrap_or(i64::MAX);
             pg_sys::ExplainPropertyInteger(c"Foreign File Size".as_ptr(), c"b".as_ptr(), size, state);
         }
+    }
+}
+
+/// Which columns are converted.
+///
+/// # Safety
+/// `private` must be of a plan of this wrapper, `state` EXPLAIN's.
+unsafe fn show_columns(private: &Private, state: *mut pg_sys::ExplainState) {
+    // SAFETY: the caller's promise. The option's argument is a list of strings.
+    unsafe {
+        let mut names = std::ptr::null_mut();
+        for option in PgList::<pg_sys::DefElem>::from_pg(private.options).iter_ptr() {
+            for name in PgList::<pg_sys::Node>::from_pg((*option).arg.cast()).iter_ptr() {
+                names = pg_sys::lappend(names, (*name.cast::<pg_sys::String>()).sval.cast());
+            }
+        }
+        if private.count_only && names.is_null() {
+            names = pg_sys::lappend(names, c"none".as_ptr().cast_mut().cast());
+        } else if private.options.is_null() {
+            names = pg_sys::lappend(names, c"all".as_ptr().cast_mut().cast());
+        }
+        pg_sys::ExplainPropertyList(c"Columns".as_ptr(), names, state);
     }
 }
 

@@ -105,38 +105,33 @@ class Load:
     def spoil(self):
         """Puts something wrong into the file."""
         fault = self.rng.choice(FAULTS)
-        if not self.rows:
+        whole = [row for row in self.rows if len(row) == len(self.columns) and not any(isinstance(text, bytes) for text in row)]
+        if not whole or not self.columns:
             return
-        place = self.rng.randrange(len(self.rows))
-        row = self.rows[place]
-        if not row or any(isinstance(text, bytes) for text in row):
-            return
+        row, other = self.rng.choice(whole), self.rng.choice(whole)
         index = self.rng.randrange(len(row))
-        names = [column.name for column in self.columns]
+        places = [place for place, column in enumerate(self.columns) if column.name in ("k", "g")]
         if fault == "bad value":
-            bad = values.TYPES[self.columns[index].kind][1] if index < len(self.columns) else None
+            bad = values.TYPES[self.columns[index].kind][1]
             row[index] = self.rng.choice(bad) if bad else row[index]
         elif fault == "missing field":
             row.pop()
         elif fault == "extra field":
             row.append("more")
-        elif fault == "duplicate" and "k" in names:
-            other = self.rng.choice(self.rows)
-            for name in ("k", "g"):
-                if name in names and len(other) == len(row):
-                    row[names.index(name)] = other[names.index(name)]
+        elif fault == "duplicate":
+            for place in places:
+                row[place] = other[place]
         elif fault == "null":
             row[index] = None
-        elif fault == "no partition" and "k" in names:
-            for name in ("k", "g"):
-                if name in names and len(row) == len(names):
-                    row[names.index(name)] = "100000"
+        elif fault == "no partition":
+            for place in places:
+                row[place] = "100000"
         elif fault == "huge value":
             row[index] = "x" * 9000
-        elif fault in ("bad byte", "stray line end", "open quote", "end marker"):
+        else:
             row[index] = {"bad byte": b"b\xff\x00d", "stray line end": b"s\rt\nu", "open quote": self.quote.encode() + b"open",
                           "end marker": b"\\."}[fault]
-        self.faults.append("%s in row %d" % (fault, place))
+        self.faults.append("%s in row %d" % (fault, self.rows.index(row)))
 
     # The bytes.
 
