@@ -66,7 +66,7 @@ pub(crate) fn compare(call: &Call) -> pg_sys::Datum {
             format!("row {row}: {} is not {}", hex(image.get()), hex(tuple.get()))
         });
         Reader::end(reader, "scan");
-        Referee::end(referee, false);
+        Referee::end(referee);
         pg_sys::table_close(relation, pg_sys::AccessShareLock.cast_signed());
         (found, difference)
     };
