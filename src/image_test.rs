@@ -55,11 +55,11 @@ pub(crate) fn compare(call: &Call) -> pg_sys::Datum {
     // SAFETY: the tests declare the function as described above. While rows are read nothing with a destructor is alive
     // here; the difference is put into words while both rows are still there.
     let (found, difference) = unsafe {
-        let TableOptions { source, copy } = TableOptions::of(table);
+        let TableOptions { source, io, copy } = TableOptions::of(table);
         let relation = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
         let opening = Opening::of(relation, source, copy);
         let referee = Referee::open(&opening);
-        let reader = Reader::open(&opening, Wanted::default());
+        let reader = Reader::open(&opening, Wanted { io, ..Wanted::default() });
         let found = compare_rows(relation, referee, reader);
         let difference = found.difference.map(|[image, tuple]| {
             let row = found.images + found.others + 1;
