@@ -76,6 +76,12 @@ impl PositionContext {
         self.records.unwrap_or(0)
     }
 
+    /// The number of the record to be read next, the header counted.
+    pub(crate) fn next_record(&self, has_header: bool) -> u64 {
+        let header = u64::from(has_header && self.start.record == 1);
+        self.start.record + header + self.records()
+    }
+
     /// One more record was read.
     pub(crate) fn count_record(&mut self) {
         self.records = self.records.map(|count| count + 1);

@@ -52,6 +52,8 @@ pub(crate) struct Referee {
     feed_position: u64,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
+    /// The record behind the one that was passed over last, by its number, the header counted.
+    behind_skipped: Option<u64>,
 }
 
 /// What COPY is begun with.
@@ -149,7 +151,8 @@ impl Referee {
         // SAFETY: the caller's promise; the feed is asked for its descriptor only.
         unsafe {
             let line_end = eol_type(start.line_end);
-            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, Some(read_feed));
+            let keeps_column = (*this).behind_skipped == Some(start.record);
+            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, Some(read_feed), keeps_column);
             (*this).position.restart(start, feed.as_ref().descriptor());
             ((*this).feed, (*this).feed_position) = (Some(feed), start.byte);
         }
@@ -302,7 +305,15 @@ impl Referee {
         // SAFETY: palloc returns memory large and aligned enough (8 bytes) for this plain struct, or raises an error.
         unsafe {
             let place: *mut Self = pg_sys::palloc(size_of::<Self>()).cast();
-            place.write(Self { state, position, copy_context, feed, feed_position, is_entered: false });
+            place.write(Self {
+                state,
+                position,
+                copy_context,
+                feed,
+                feed_position,
+                is_entered: false,
+                behind_skipped: None,
+            });
             place
         }
     }
@@ -360,6 +371,8 @@ impl Referee {
             let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
             pg_sys::MemoryContextSwitchTo(caller);
             if found && Self::row_was_skipped(this) {
+                let has_header = CopyView::of((*this).state).has_header;
+                (*this).behind_skipped = Some((*this).position.next_record(has_header));
                 pgrx::check_for_interrupts!();
                 return None;
             }

@@ -32,9 +32,13 @@ fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
 /*
  * Lets a parse go on at another record, read through a callback from now on, with nothing left of what was read
  * before.
+ *
+ * When COPY passes over a row it goes on naming the column that was to blame until another value is converted: whoever
+ * restarts at the very next record has it keep the column.
  */
 void
-fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, copy_data_source_cb source)
+fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, copy_data_source_cb source,
+					 bool keeps_column)
 {
 	cstate->copy_src = COPY_CALLBACK;
 	cstate->data_source_cb = source;
@@ -47,8 +51,11 @@ fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, c
 	cstate->input_reached_error = false;
 	cstate->line_buf_valid = false;
 	resetStringInfo(&cstate->line_buf);
-	cstate->cur_attname = NULL;
-	cstate->cur_attval = NULL;
+	if (!keeps_column)
+	{
+		cstate->cur_attname = NULL;
+		cstate->cur_attval = NULL;
+	}
 	fastcsv_shim_start_at(cstate, line_number, line_end);
 }
 

@@ -54,7 +54,7 @@ typedef struct FastcsvErrorView
 
 extern void fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end);
 extern void fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end,
-								 copy_data_source_cb source);
+								 copy_data_source_cb source, bool keeps_column);
 extern void fastcsv_shim_note_read(CopyFromState cstate, uint64 position, int32 count);
 extern void fastcsv_shim_report_position(CopyFromState cstate, uint64 position);
 extern void fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value);

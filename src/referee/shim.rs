@@ -192,6 +192,7 @@ unsafe extern "C-unwind" {
         line_number: u64,
         line_end: i32,
         source: pg_sys::copy_data_source_cb,
+        keeps_column: bool,
     );
     pub(crate) fn fastcsv_shim_note_read(state: pg_sys::CopyFromState, position: u64, count: i32);
     pub(crate) fn fastcsv_shim_report_position(state: pg_sys::CopyFromState, position: u64);
