@@ -1,13 +1,14 @@
 //! The options of the foreign data wrapper: the validator, and reading a foreign table's options for a scan.
 //!
 //! They are `file_fdw`'s options of the server's own version, at the same places, with the same checks in the same
-//! order. What COPY itself checks is left to COPY's `ProcessCopyOptions`. One thing differs: `format` defaults to
-//! `csv`, which is written into the option list wherever it is read.
+//! order. What COPY itself checks is left to COPY's `ProcessCopyOptions`. Two things differ: `format` defaults to
+//! `csv`, which is written into the option list wherever it is read, and there is `io`.
 
 #![expect(unsafe_code, reason = "walks option lists and catalog entries that PostgreSQL hands out by pointer")]
 
 use std::ffi::{CStr, CString, c_char};
 
+use fastcsv_engine::job::Io;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
@@ -28,12 +29,21 @@ pub(crate) struct Source {
 /// Options that name the source. They are not COPY's, so they are taken out before COPY sees the rest.
 const SOURCES: [&CStr; 2] = [c"filename", c"program"];
 
+/// How the threads read a file: fastcsv's own option, taken out likewise. The hints that list valid options are
+/// `file_fdw`'s and do not name it.
+const IO: &CStr = c"io";
+
+/// The values of [`IO`].
+const IO_VALUES: [(&CStr, Io); 2] = [(c"pread", Io::Pread), (c"mmap", Io::Mmap)];
+
 /// Options of a column.
 const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
 
 /// What a foreign table's options come to: the source, and COPY's own options as COPY wants them.
 pub(crate) struct TableOptions {
     pub(crate) source: Source,
+    /// How a file is read.
+    pub(crate) io: Io,
     pub(crate) copy: *mut pg_sys::List,
 }
 
@@ -45,12 +55,14 @@ impl TableOptions {
     pub(crate) unsafe fn of(table: pg_sys::Oid) -> Self {
         // SAFETY: the caller's promise; the catalog functions return lists in the current memory context.
         unsafe {
-            let mut source = None;
+            let (mut source, mut io) = (None, Io::default());
             let mut copy = PgList::<pg_sys::DefElem>::new();
             for option in PgList::<pg_sys::DefElem>::from_pg((*pg_sys::GetForeignTable(table)).options).iter_ptr() {
                 let name = CStr::from_ptr((*option).defname);
                 if SOURCES.contains(&name) {
                     source = Some(Source { name: pg_sys::defGetString(option), is_program: name == c"program" });
+                } else if name == IO {
+                    io = io_of(option);
                 } else {
                     copy.push(option);
                 }
@@ -61,9 +73,27 @@ impl TableOptions {
             let Some(source) = source else {
                 raise(missing_source()) // the validator saw to it, so only a changed catalog can bring us here
             };
-            Self { source, copy: with_csv_format(copy) }
+            Self { source, io, copy: with_csv_format(copy) }
         }
     }
+}
+
+/// The value of the option `io`.
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// `option` must be a DefElem with a string value.
+unsafe fn io_of(option: *mut pg_sys::DefElem) -> Io {
+    // SAFETY: the caller's promise.
+    let value = unsafe { CStr::from_ptr(pg_sys::defGetString(option)) };
+    if let Some((_, io)) = IO_VALUES.into_iter().find(|(name, _)| *name == value) {
+        return io;
+    }
+    let message = format!("invalid value for option \"io\": \"{}\"", value.to_string_lossy());
+    let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
+    raise(error.set_hint("Valid values are \"pread\" and \"mmap\"."))
 }
 
 /// For each column option that is on for some column: its name and the list of those columns' names.
@@ -121,7 +151,9 @@ pub(crate) fn validator(call: &Call) -> pg_sys::Datum {
         pg_sys::AttributeRelationId => &COLUMN_OPTIONS,
         _ => &[],
     };
-    let mut check = Validation { allowed, source_given: false, column_options: Vec::new(), copy: PgList::new() };
+    let takes_io = catalog == pg_sys::ForeignTableRelationId;
+    let mut check =
+        Validation { allowed, takes_io, source_given: false, column_options: Vec::new(), copy: PgList::new() };
     // SAFETY: PostgreSQL passes its own option array, which untransformRelOptions turns into a list of DefElems.
     unsafe {
         for option in PgList::<pg_sys::DefElem>::from_pg(pg_sys::untransformRelOptions(options)).iter_ptr() {
@@ -138,6 +170,7 @@ pub(crate) fn validator(call: &Call) -> pg_sys::Datum {
 /// The validator's progress through the options of one object.
 struct Validation {
     allowed: &'static [&'static CStr],
+    takes_io: bool,
     source_given: bool,
     column_options: Vec<&'static CStr>,
     copy: PgList<pg_sys::DefElem>,
@@ -149,6 +182,11 @@ impl Validation {
     unsafe fn option(&mut self, option: *mut pg_sys::DefElem) {
         // SAFETY: the caller's promise.
         let name = unsafe { CStr::from_ptr((*option).defname) };
+        if self.takes_io && name == IO {
+            // SAFETY: the caller's promise.
+            unsafe { io_of(option) };
+            return;
+        }
         if !self.allowed.contains(&name) {
             raise(invalid_option(name, self.allowed));
         }

@@ -18,7 +18,7 @@ mod parallel;
 use std::time::Instant;
 
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::Constant;
+use fastcsv_engine::job::{Constant, Io};
 use fastcsv_engine::locate::Checkpoint;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
@@ -57,6 +57,8 @@ pub(crate) struct Wanted {
     pub(crate) takes_apart: bool,
     /// Whether the place of each row is wanted too.
     pub(crate) places: bool,
+    /// How the threads read a file.
+    pub(crate) io: Io,
 }
 
 /// Who reads.

@@ -62,7 +62,7 @@ pub(crate) fn read_from(call: &Call) -> pg_sys::Datum {
     // SAFETY: the tests declare the function as described above. The feed lives, and its file is closed, with the
     // memory context of the query. Below `open_feed` nothing alive here has a destructor.
     unsafe {
-        let TableOptions { source, copy } = TableOptions::of(table);
+        let TableOptions { source, copy, .. } = TableOptions::of(table);
         let feed = open_feed(source, start.byte);
         let relation = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
         let referee = Referee::start_at(relation, source, copy, feed, start);

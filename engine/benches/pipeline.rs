@@ -90,7 +90,7 @@ fn job(size: u64, threads: usize) -> Job {
             default: None,
             has_end_marker: true,
         },
-        input: JobInput::File { start: 0, size, range_size: 1 << 20 },
+        input: JobInput::File { start: 0, size, range_size: 1 << 20, io: fastcsv_engine::job::Io::Pread },
         encoding: Encoding::Utf8,
         fields: fields.map(|(attribute, (kind, _))| Field { target: Some(target(attribute, kind)) }).collect(),
         layout: Layout { attributes, type_id: 0, type_modifier: -1, constants: Vec::new() },

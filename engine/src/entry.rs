@@ -18,6 +18,9 @@ pub enum EntryKind {
     MixedRow,
     /// A mark and a record as it stands in the file, for COPY.
     Record,
+    /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what follows. The
+    /// mark's length is that of the segment's own bytes.
+    Rest,
 }
 
 impl EntryKind {
@@ -30,7 +33,8 @@ impl EntryKind {
             0 => EntryKind::Row,
             1 => EntryKind::PlacedRow,
             2 => EntryKind::MixedRow,
-            _ => EntryKind::Record,
+            3 => EntryKind::Record,
+            _ => EntryKind::Rest,
         }
     }
 }

@@ -82,6 +82,8 @@ pub enum Input {
         size: u64,
         /// Bytes of a range.
         range_size: u64,
+        /// How its bytes come into memory.
+        io: Io,
     },
     /// Bytes that come one after the other, cut into segments of whole records.
     Stream {
@@ -90,6 +92,16 @@ pub enum Input {
         /// Bytes of a segment, roughly.
         segment_size: usize,
     },
+}
+
+/// How the bytes of a file that can be read at any offset come into memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Io {
+    /// Each range is read into a buffer of its thread's.
+    #[default]
+    Pread,
+    /// The file is mapped, and looked at where it lies. Nobody may write into it meanwhile.
+    Mmap,
 }
 
 /// How a file's bytes become the server's.

@@ -1,11 +1,13 @@
 //! CSV structure at the speed of memory: the engine of fastcsv, without any PostgreSQL in it.
 //!
+//! * [`byte_ring`]: bytes from one process to another.
 //! * [`convert`]: from a field's text to the bytes of a PostgreSQL datum, or declined.
 //! * [`dialect`]: what a CSV file may look like, resolved once.
 //! * [`filter`]: conditions on converted values, for rows that need go no further.
 //! * [`first_record`]: its first record, for a look at what may be a header.
 //! * [`scan`]: where its fields and records end.
 //! * [`locate`]: the place in a file that a line number of COPY's means.
+//! * [`mapping`]: mapped files that may become shorter.
 //!
 //! Bytes are bytes here: nothing is decoded, and no field is ever a `str`.
 //!
@@ -20,6 +22,7 @@
 //! assert_eq!(list.records(), [2, 4]);
 //! ```
 
+pub mod byte_ring;
 pub mod convert;
 pub mod dialect;
 pub mod entry;
@@ -27,11 +30,14 @@ pub mod filter;
 pub mod first_record;
 pub mod job;
 pub mod locate;
+pub mod mapping;
 pub mod pipeline;
 mod record;
 pub mod ring;
 pub mod scan;
+mod segment;
 mod split;
 mod sync;
+pub mod trail;
 pub mod tuple;
 pub mod walk;

@@ -20,6 +20,7 @@ mod parse;
 mod plan;
 mod records;
 mod source;
+mod stream;
 mod tally;
 mod values;
 
@@ -34,9 +35,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::dialect::DialectError;
 use crate::job::Job;
-use crate::ring::{Outcome, Ring};
+use crate::ring::{Outcome, Ring, Room};
 use crate::scan::{Level, LevelError};
-use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicU32, Ordering};
 use crate::tuple::OutOfMemory;
 use plan::Plan;
 
@@ -64,14 +65,14 @@ pub(crate) struct Shared {
     wake: Box<dyn Wake>,
     work: Work,
     live: AtomicU32,
-    /// Behind it threads wait for slots and blocks; see [`Shared::wait_for`].
-    room: Mutex<()>,
-    room_made: Condvar,
+    /// Where threads wait for slots and blocks.
+    room: Room,
 }
 
 /// Where tickets come from.
 enum Work {
     File(file::Files),
+    Stream(stream::Streams),
 }
 
 /// Why a thread stops before its ticket is done.
@@ -129,23 +130,16 @@ impl Pipeline {
             Some(name) => Level::from_name(name).map_err(StartError::Level)?,
             None => Level::detect(),
         };
-        let threads = job.threads.max(1);
-        let work = match input {
-            Input::File(file) => Work::File(file::Files::new(&job, file)),
+        let (work, threads) = match input {
+            Input::File(file) => (Work::File(file::Files::new(&job, file)), job.threads.max(1)),
+            Input::Stream(stream) => (Work::Stream(stream::Streams::new(&job, stream)), job.threads.max(1) + 1),
         };
         let plan = Plan::new(job, level).map_err(StartError::Dialect)?;
         let (pool, handles, threads) = make_pool(threads, spawn_thread)?;
-        let shared = Arc::new(Shared {
-            plan,
-            ring,
-            wake,
-            work,
-            live: AtomicU32::new(threads as u32),
-            room: Mutex::new(()),
-            room_made: Condvar::new(),
-        });
+        let shared =
+            Arc::new(Shared { plan, ring, wake, work, live: AtomicU32::new(threads as u32), room: Room::new(ring) });
         let for_threads = Arc::clone(&shared);
-        pool.spawn_broadcast(move |_| for_threads.run_thread());
+        pool.spawn_broadcast(move |thread| for_threads.run_thread(thread.index(), thread.num_threads()));
         Ok(Pipeline { shared, pool: Some(pool), handles })
     }
 
@@ -224,10 +218,11 @@ fn make_pool(
 }
 
 impl Shared {
-    /// What a thread does from its beginning to its end.
-    fn run_thread(&self) {
+    /// What the thread with that number, of so many, does from its beginning to its end.
+    fn run_thread(&self, index: usize, threads: usize) {
         let result = catch_unwind(AssertUnwindSafe(|| match &self.work {
             Work::File(files) => files.run(self),
+            Work::Stream(streams) => streams.run(self, index, threads),
         }));
         if let Err(panic) = result {
             let message = panic.downcast_ref::<String>().map(String::as_str);
@@ -244,11 +239,12 @@ impl Shared {
 
     /// Wakes every thread that waits for anything.
     fn notify(&self) {
-        drop(self.room.lock().unwrap_or_else(PoisonError::into_inner));
-        self.room_made.notify_all();
+        self.room.notify();
         if self.ring.is_stopped() {
             match &self.work {
                 Work::File(files) => files.stop(),
+                // Its threads wait behind `room`, or for the cutter, which does.
+                Work::Stream(_) => {}
             }
         }
     }
@@ -257,23 +253,21 @@ impl Shared {
     ///
     /// # Errors
     /// [`Stop::Told`].
-    fn wait_for<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
-        loop {
-            if self.ring.is_stopped() {
-                return Err(Stop::Told);
-            }
-            if let Some(got) = attempt() {
-                return Ok(got);
-            }
-            let guard = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-            self.ring.producer_sleeps();
-            if let Some(got) = attempt() {
-                return Ok(got);
-            }
-            if !self.ring.is_stopped() {
-                drop(self.room_made.wait(guard).unwrap_or_else(PoisonError::into_inner));
-            }
-        }
+    fn wait_for<T>(&self, attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
+        self.room.wait_for(attempt).ok_or(Stop::Told)
+    }
+
+    /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what they
+    /// made of it.
+    ///
+    /// # Errors
+    /// The ticket's end.
+    fn check_input(&self) -> Result<(), Stop> {
+        let failure = match &self.work {
+            Work::File(files) => files.failure(),
+            Work::Stream(_) => None,
+        };
+        failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Wakes the backend if it waits for this ticket.

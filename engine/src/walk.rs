@@ -20,6 +20,8 @@ const READ: usize = 64 * 1024;
 pub struct Walker {
     dialect: Dialect,
     level: Level,
+    /// The scan for a line end, kept from step to step.
+    scanner: Option<(LineEnd, Scanner)>,
     at: Checkpoint,
     size: u64,
     buffer: Vec<u8>,
@@ -30,7 +32,12 @@ pub struct Walker {
 impl Walker {
     /// A walk that starts at a record, through a file of that size. The dialect's own line end does not matter.
     pub fn new(dialect: &Dialect, level: Level, at: Checkpoint, size: u64) -> Walker {
-        Walker { dialect: dialect.clone(), level, at, size, buffer: Vec::new(), from: 0 }
+        Walker { dialect: dialect.clone(), level, scanner: None, at, size, buffer: Vec::new(), from: 0 }
+    }
+
+    /// The file has this size now, which is not less than before.
+    pub fn grow(&mut self, size: u64) {
+        self.size = size;
     }
 
     /// Where the walk is: at the start of a record, or at the file's end.
@@ -76,7 +83,23 @@ impl Walker {
 
     /// The end of the record, and what is counted in it.
     fn find_end(&mut self, file: &dyn ReadAt, line_end: LineEnd, is_first: bool) -> io::Result<(u64, Counts)> {
-        let scanner = Scanner::new(&self.dialect.with_line_end(line_end), self.level);
+        let known = self.scanner.take().filter(|(known, _)| *known == line_end);
+        let scanner = match known {
+            Some((_, scanner)) => scanner,
+            None => Scanner::new(&self.dialect.with_line_end(line_end), self.level),
+        };
+        let found = self.scan_to_end(file, &scanner, line_end, is_first);
+        self.scanner = Some((line_end, scanner));
+        found
+    }
+
+    fn scan_to_end(
+        &mut self,
+        file: &dyn ReadAt,
+        scanner: &Scanner,
+        line_end: LineEnd,
+        is_first: bool,
+    ) -> io::Result<(u64, Counts)> {
         let mut state = State::at_record(self.at.byte);
         let mut counts = Counts::default();
         loop {
@@ -85,7 +108,7 @@ impl Walker {
                 return Ok((self.size, counts));
             }
             let bytes = self.bytes(file, position)?;
-            let end = first_record_end(&scanner, state, bytes, 0);
+            let end = first_record_end(scanner, state, bytes, 0);
             let length = end.map_or(bytes.len(), |end| (end + 1 - position) as usize);
             let mut sink = CountInner { counts: &mut counts, line_end, is_first };
             scanner.scan(&mut state, &bytes[..length], &mut sink);

@@ -34,3 +34,10 @@ ALTER FOREIGN TABLE f ALTER a OPTIONS (ADD force_not_null 'off', SET force_null 
 ALTER FOREIGN TABLE f OPTIONS (DROP filename, ADD program 'true');
 SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'f'::regclass;
 DROP FOREIGN TABLE f;
+-- fastcsv's own option, which the hints do not name.
+CREATE FOREIGN TABLE f (a int) SERVER fastcsv OPTIONS (filename 'x', io 'direct');
+CREATE FOREIGN TABLE f (a int OPTIONS (io 'mmap')) SERVER fastcsv OPTIONS (filename 'x');
+CREATE FOREIGN TABLE f (a int) SERVER fastcsv OPTIONS (filename '../pg_regress/data/empty.csv', io 'mmap');
+ALTER FOREIGN TABLE f OPTIONS (SET io 'pread');
+SELECT * FROM f;
+DROP FOREIGN TABLE f;

@@ -49,7 +49,7 @@ unsafe extern "C-unwind" fn sample(
     // SAFETY: ANALYZE passes an open relation, an array of `wanted` tuples and places for both totals. Until the
     // read has ended, nothing alive on this frame or `Reservoir`'s has a destructor.
     unsafe {
-        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
+        let TableOptions { source, copy, .. } = TableOptions::of((*relation).rd_id);
         let reader = Reader::open(&Opening::of(relation, source, copy), Wanted::default());
         let slot = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
         let mut reservoir = Reservoir::new(rows, wanted);

@@ -48,9 +48,9 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         } else {
             (*node).ss.ss_currentRelation
         };
-        let TableOptions { source, copy } = TableOptions::of((*relation).rd_id);
+        let TableOptions { source, io, copy } = TableOptions::of((*relation).rd_id);
         let options = pg_sys::list_concat(copy, private.options);
-        let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, places: false };
+        let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, places: false, io };
         let clauses = Clauses::of(node);
         let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, node));
         let count = is_count.then(|| Count::begin(node, relation, clauses));

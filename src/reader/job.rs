@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Attribute, Constant, Encoding, Field, Input, Job, Layout, Output, Syntax, Target};
+use fastcsv_engine::job::{Attribute, Constant, Encoding, Field, Input, Io, Job, Layout, Output, Syntax, Target};
 use fastcsv_engine::ring::{Geometry, RESERVE};
 use pgrx::{PgList, pg_sys};
 
@@ -52,6 +52,7 @@ pub(crate) struct Wanted {
     /// The file's size.
     pub(crate) size: u64,
     pub(crate) line_end: LineEnd,
+    pub(crate) io: Io,
 }
 
 impl Wanted {
@@ -107,7 +108,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
         };
         let job = Job {
             syntax,
-            input: Input::File { start: wanted.start, size: wanted.size, range_size: budget.range_size },
+            input: Input::File { start: wanted.start, size: wanted.size, range_size: budget.range_size, io: wanted.io },
             encoding,
             fields,
             layout,

@@ -157,6 +157,7 @@ impl Parallel {
                 start: base.byte,
                 size,
                 line_end,
+                io: start.wanted.io,
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
             let fault = crate::settings::fault();
@@ -317,6 +318,7 @@ impl Parallel {
                         return Ok(Item::InSlot { place: Some(place) });
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
+                    Some((EntryKind::Rest, ..)) => unreachable!("only a stream has a rest"),
                     None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
                     None => return Ok(Item::Full),
                 }

@@ -15,7 +15,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use fastcsv_engine::job::Job;
+use fastcsv_engine::job::{self, Io, Job};
+use fastcsv_engine::mapping::Mapping;
 use fastcsv_engine::pipeline::{Input, Pipeline, ReadAt, StartError, Wake};
 use fastcsv_engine::ring::Ring;
 use pgrx::pg_sys;
@@ -87,9 +88,7 @@ fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, Fa
     if !memory::has_room(START_MEMORY + THREAD_MEMORY * job.threads) {
         return Err(Refusal::NoMemory.into());
     }
-    let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
-    let panics = AtomicU64::new(shared.fault.at(Point::ThreadPanic).unwrap_or(0));
-    let input = Input::File(Box::new(Watched { file, panics }));
+    let input = Input::File(open_input(shared, &job.input)?);
     let wake = Box::new(Wakers { shared });
     let (fails, started) = (shared.fault.at(Point::ThreadStart), Cell::new(0));
     let spawn = |body| {
@@ -103,6 +102,23 @@ fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, Fa
         StartError::Threads(_) => Refusal::NoThread.into(),
         error => Failure::Failed(error.to_string()),
     })
+}
+
+/// Opens the file, and maps it if the job says so.
+fn open_input(shared: &Shared, input: &job::Input) -> Result<Box<dyn ReadAt>, Failure> {
+    let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
+    let panics = AtomicU64::new(shared.fault.at(Point::ThreadPanic).unwrap_or(0));
+    match *input {
+        job::Input::File { size, io: Io::Mmap, .. } => {
+            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
+            // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
+            // without a check.
+            let mapping = unsafe { Mapping::new(file, size) };
+            let mapping = mapping.map_err(|error| Failure::Failed(format!("could not map the file: {error}")))?;
+            Ok(Box::new(Watched { file: mapping, panics }))
+        }
+        _ => Ok(Box::new(Watched { file, panics })),
+    }
 }
 
 /// The file, as long as there is memory to work with.
@@ -127,8 +143,11 @@ impl<R: ReadAt> ReadAt for Watched<R> {
         self.file.slice(from, to)
     }
 
-    fn has_shrunk(&self) -> bool {
-        self.file.has_shrunk()
+    fn failure(&self) -> Option<io::Error> {
+        if memory::ran_out() {
+            return Some(io::Error::from_raw_os_error(libc::ENOMEM));
+        }
+        self.file.failure()
     }
 }
 
@@ -186,12 +205,13 @@ fn open_file(shared: &Shared) -> io::Result<File> {
     Ok(file)
 }
 
-/// Starts a thread with all signals blocked: they are the main thread's.
+/// Starts a thread with all signals blocked but that of a mapped page which is not there: they are the main thread's.
 fn spawn_thread(body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: both sets are written before they are read; the mask is put back below.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
+        libc::sigdelset(all.as_mut_ptr(), libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
     let thread = Builder::new().name("fastcsv".into()).spawn(body);

@@ -38,13 +38,18 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn new(job: &Job, source: Box<dyn ReadAt>) -> Files {
         let ranges = match job.input {
-            job::Input::File { start, size, range_size } => Ranges { start, size, range_size: range_size.max(1) },
+            job::Input::File { start, size, range_size, .. } => Ranges { start, size, range_size: range_size.max(1) },
             job::Input::Stream { .. } => panic!("a job over a stream needs a stream"),
         };
         let two_valued =
             job.syntax.dialect().is_ok_and(|dialect| dialect.class() == crate::dialect::DialectClass::TwoValued);
         let first = if two_valued { Start::Inside(false) } else { Start::At(ranges.start) };
         Files { source, ranges, chain: Chain::new(first), next: AtomicU64::new(0) }
+    }
+
+    /// Why what the threads have seen is not what the file held, if it is not.
+    pub(super) fn failure(&self) -> Option<std::io::Error> {
+        self.source.failure()
     }
 
     /// Tells threads that wait for the chain to stop.
@@ -65,6 +70,7 @@ impl Files {
             bytes: Bytes {
                 source: &*self.source,
                 from: 0,
+                mapped: None,
                 buffer: Vec::new(),
                 length: 0,
                 size: self.ranges.size,
@@ -138,7 +144,8 @@ impl Owner<'_> {
         let mut out = Output::begin(self.shared, range.index);
         let mut tally = Tally::default();
         self.wrong_guess = false;
-        let summary = match self.work(range, &mut tally, &mut out) {
+        let worked = self.work(range, &mut tally, &mut out);
+        let summary = match worked.and_then(|summary| out.publish().map(|()| summary)) {
             Ok(summary) => summary,
             Err(Stop::Told) => return Err(Stop::Told),
             Err(Stop::Ticket(outcome, errno)) => {
@@ -296,9 +303,11 @@ struct Bytes<'s> {
     source: &'s dyn ReadAt,
     /// The offset of the first byte.
     from: u64,
-    /// Storage, which only grows, so that it is cleared only once.
+    /// The bytes, where they lie in the mapped file.
+    mapped: Option<&'s [u8]>,
+    /// The bytes, where they were read. It only grows, so that it is cleared only once.
     buffer: Vec<u8>,
-    /// Bytes of it that are the file's.
+    /// Bytes there are.
     length: usize,
     size: u64,
     accounted: usize,
@@ -308,6 +317,11 @@ impl Bytes<'_> {
     /// Makes the bytes between two offsets available. What is there already is not read again.
     fn load(&mut self, from: u64, to: u64) -> Result<(), Stop> {
         let length = (to - from) as usize;
+        self.mapped = self.source.slice(from, to);
+        if self.mapped.is_some() {
+            (self.from, self.length) = (from, length);
+            return Ok(());
+        }
         let mut kept = 0;
         if from >= self.from && from < self.end() {
             let start = (from - self.from) as usize;
@@ -333,6 +347,9 @@ impl Bytes<'_> {
         if length > self.buffer.len() {
             resize(&mut self.buffer, length)?;
         }
+        if let Some(record) = self.mapped.take() {
+            self.buffer[..record.len()].copy_from_slice(record);
+        }
         self.buffer[self.length..length].copy_from_slice(bytes);
         self.length = length;
         Ok(())
@@ -349,11 +366,14 @@ impl Bytes<'_> {
     }
 
     fn all(&self) -> &[u8] {
-        &self.buffer[..self.length]
+        match self.mapped {
+            Some(bytes) => bytes,
+            None => &self.buffer[..self.length],
+        }
     }
 
     fn from(&self, position: u64) -> &[u8] {
-        &self.buffer[(position - self.from) as usize..self.length]
+        &self.all()[(position - self.from) as usize..]
     }
 }
 

@@ -21,7 +21,7 @@ impl<'s> Output<'s> {
     /// Writes an entry, into as many blocks as it takes.
     ///
     /// # Errors
-    /// [`Stop::Told`], while it waits for a block.
+    /// [`Stop::Told`], while it waits for a block; that what was written is not what the input holds.
     #[inline]
     pub(super) fn push(&mut self, kind: EntryKind, mut mark: Option<Mark>, payload: &[u8]) -> Result<(), Stop> {
         let mut rest = payload;
@@ -40,9 +40,9 @@ impl<'s> Output<'s> {
                     }
                     rest = &rest[written..];
                     mark = None;
-                    self.publish();
+                    self.publish()?;
                 }
-                _ => self.publish(),
+                _ => self.publish()?,
             }
         }
     }
@@ -58,16 +58,21 @@ impl<'s> Output<'s> {
         Ok(())
     }
 
-    fn publish(&mut self) {
+    /// Hands over what there is.
+    ///
+    /// # Errors
+    /// That it is not what the input holds.
+    pub(super) fn publish(&mut self) -> Result<(), Stop> {
+        self.shared.check_input()?;
         if let Some(block) = self.block.take() {
             self.producer.publish(block, self.used);
             self.shared.tell_consumer(self.producer.ticket());
         }
+        Ok(())
     }
 
-    /// Hands over what there is and finishes the ticket.
-    pub(super) fn finish(mut self, summary: Summary) {
-        self.publish();
+    /// Finishes the ticket. What was not handed over is thrown away.
+    pub(super) fn finish(self, summary: Summary) {
         let ticket = self.producer.ticket();
         self.producer.finish(summary);
         self.shared.tell_consumer(ticket);

@@ -15,6 +15,9 @@ const PATIENCE: u32 = 1000;
 pub enum Input {
     /// What can be read at any offset.
     File(Box<dyn ReadAt>),
+    /// What can be read once, from one end to the other. [`io::ErrorKind::WouldBlock`] says that nothing has come now; then
+    /// [`Pipeline::notify`](super::Pipeline::notify) must follow when something has.
+    Stream(Box<dyn io::Read + Send>),
 }
 
 /// What can be read at any offset, by several threads at once.
@@ -31,9 +34,10 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
-    /// Whether what [`ReadAt::slice`] gave is not what the file holds, because the file has become shorter since.
-    fn has_shrunk(&self) -> bool {
-        false
+    /// Why what [`ReadAt::slice`] gave is not what the file held when the scan began, if it is not:
+    /// [`io::ErrorKind::UnexpectedEof`] where the file has become shorter since. To be asked after the bytes were used.
+    fn failure(&self) -> Option<io::Error> {
+        None
     }
 }
 
@@ -50,15 +54,26 @@ impl ReadAt for File {
 pub(super) fn read_exact_at(file: &dyn ReadAt, mut buffer: &mut [u8], mut offset: u64) -> Result<(), Stop> {
     while !buffer.is_empty() {
         match patiently(|| file.read_at(buffer, offset)) {
-            Ok(0) => return Err(Stop::Ticket(Outcome::Short, 0)),
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             Ok(length) => {
                 buffer = &mut buffer[length..];
                 offset += length as u64;
             }
-            Err(error) => return Err(Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0))),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+impl From<io::Error> for Stop {
+    /// The ticket's end.
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Stop::Ticket(Outcome::Short, 0),
+            io::ErrorKind::OutOfMemory => Stop::Ticket(Outcome::OutOfMemory, 0),
+            _ => Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0)),
+        }
+    }
 }
 
 /// Reads, and tries again for a while if something came between.

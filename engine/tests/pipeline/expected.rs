@@ -13,7 +13,7 @@ use crate::reference::{Reading, Record, read};
 /// took all there is, nothing may be missing.
 pub fn check(job: &Job, input: &[u8], delivered: &Delivered, took_all: bool) {
     assert_eq!(delivered.panic, None);
-    let Input::File { start, size, range_size } = job.input else { panic!("the job reads a file") };
+    let Input::File { start, size, range_size, .. } = job.input else { panic!("the job reads a file") };
     let reading = read(&job.syntax, &job.encoding, &input[..size as usize], start as usize);
     let mut check = Check { job, reading: &reading, next: 0 };
     for (index, ticket) in (0..).zip(&delivered.tickets) {

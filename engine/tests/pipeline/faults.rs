@@ -24,7 +24,7 @@ fn text() -> Vec<u8> {
 
 fn jobs(size: usize) -> Vec<Job> {
     let mut job = job(2, LineEnd::Lf, 700);
-    job.input = Input::File { start: 0, size: size as u64, range_size: 700 };
+    job.input = Input::File { start: 0, size: size as u64, range_size: 700, io: fastcsv_engine::job::Io::Pread };
     job.syntax.has_end_marker = false;
     let mut with_escape = job.clone();
     with_escape.syntax.escape = b'\\';

@@ -65,7 +65,7 @@ pub fn job() -> impl Strategy<Value = Job> {
             let filter = filter_on(&fields, output, filter);
             Job {
                 syntax,
-                input: Input::File { start: 0, size: 0, range_size },
+                input: Input::File { start: 0, size: 0, range_size, io: fastcsv_engine::job::Io::Pread },
                 encoding,
                 fields,
                 layout,

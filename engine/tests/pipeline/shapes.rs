@@ -27,7 +27,7 @@ pub fn job(columns: usize, line_end: LineEnd, range_size: u64) -> Job {
             default: None,
             has_end_marker: true,
         },
-        input: Input::File { start: 0, size: 0, range_size },
+        input: Input::File { start: 0, size: 0, range_size, io: fastcsv_engine::job::Io::Pread },
         encoding: Encoding::Utf8,
         fields: (0..columns).map(|column| Field { target: Some(target(column)) }).collect(),
         layout: Layout { attributes: vec![text; columns], type_id: 2249, type_modifier: -1, constants: vec![] },
@@ -95,7 +95,7 @@ fn a_read_starts_at_any_record() {
     for start in [0, 5, 14, 18, 25] {
         for range_size in 1..20 {
             for mut job in every_way(&job(2, LineEnd::Lf, range_size)) {
-                job.input = Input::File { start, size: 0, range_size };
+                job.input = Input::File { start, size: 0, range_size, io: fastcsv_engine::job::Io::Pread };
                 check(job, text, SMALL, Pace::Prompt);
             }
         }
