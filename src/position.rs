@@ -76,6 +76,11 @@ impl PositionContext {
         self.records.unwrap_or(0)
     }
 
+    /// The number of the record behind those that were read; a header must be counted by who knows of it.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.start.record + self.records()
+    }
+
     /// One more record was read.
     pub(crate) fn count_record(&mut self) {
         self.records = self.records.map(|count| count + 1);
