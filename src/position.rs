@@ -76,10 +76,9 @@ impl PositionContext {
         self.records.unwrap_or(0)
     }
 
-    /// The number of the record to be read next, the header counted.
-    pub(crate) fn next_record(&self, has_header: bool) -> u64 {
-        let header = u64::from(has_header && self.start.record == 1);
-        self.start.record + header + self.records()
+    /// The number of the record behind those that were read; a header must be counted by who knows of it.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.start.record + self.records()
     }
 
     /// One more record was read.
@@ -131,7 +130,7 @@ impl PositionContext {
         if !is_of_a_row {
             return nothing; // rows are being written, and COPY shows the line its reader is at
         }
-        if let Some(place) = self.locate(copy, error) {
+        if let Some(place) = self.locate(copy) {
             // The header is no record.
             let record = place.record.checked_sub(u64::from(copy.has_header)).filter(|record| *record > 0);
             return Known { place: Some(place), record };
@@ -151,18 +150,11 @@ impl PositionContext {
     }
 
     /// Scans the file again for the record that COPY's line number belongs to.
-    ///
-    /// A quote that is left open matters only to who reports that; and COPY has then read to the file's end too.
-    fn locate(&self, copy: &CopyView, error: &ErrorView) -> Option<Place> {
+    fn locate(&self, copy: &CopyView) -> Option<Place> {
         let descriptor = self.descriptor.or_else(|| (copy.descriptor >= 0).then_some(copy.descriptor))?;
         let dialect = dialect(copy)?;
         let mut bytes = Reread { file: borrow(descriptor), offset: self.start.byte };
-        let (start, number) = (self.start, copy.line_number);
-        let located = match is_bad_format(error) {
-            true => locate::locate(&mut bytes, &dialect, start, number, &mut no_interrupt_pending),
-            false => locate::locate_start(&mut bytes, &dialect, start, number, &mut no_interrupt_pending),
-        };
-        match located {
+        match locate::locate(&mut bytes, &dialect, self.start, copy.line_number, &mut no_interrupt_pending) {
             Ok(Located::Found(place)) => Some(place),
             Ok(Located::Beyond | Located::Stopped) | Err(_) => None,
         }

@@ -50,10 +50,13 @@ pub(crate) struct Referee {
     feed: Option<NonNull<dyn Feed>>,
     /// The offset of what the feed delivers next.
     feed_position: u64,
+    /// Headers read since the last restart: COPY's parser reads one as no row.
+    headers: u64,
+    /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
+    /// shows the value that was wrong.
+    behind_skipped: Option<u64>,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
-    /// The record behind the one that was passed over last, by its number, the header counted.
-    behind_skipped: Option<u64>,
 }
 
 /// What COPY is begun with.
@@ -150,9 +153,10 @@ impl Referee {
     pub(crate) unsafe fn restart(this: *mut Self, feed: NonNull<dyn Feed>, start: Checkpoint) {
         // SAFETY: the caller's promise; the feed is asked for its descriptor only.
         unsafe {
-            let line_end = eol_type(start.line_end);
-            let keeps_column = (*this).behind_skipped == Some(start.record);
-            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, Some(read_feed), keeps_column);
+            let (state, line_end) = ((*this).state, eol_type(start.line_end));
+            let keep_value = Self::shows_skipped(this, start.record);
+            shim::fastcsv_shim_restart(state, start.number - 1, line_end, keep_value, Some(read_feed));
+            (*this).headers = 0;
             (*this).position.restart(start, feed.as_ref().descriptor());
             ((*this).feed, (*this).feed_position) = (Some(feed), start.byte);
         }
@@ -245,7 +249,7 @@ impl Referee {
         // SAFETY: the caller's promise. Whoever catches the error takes the contexts off.
         unsafe {
             Self::enter(this, place);
-            shim::fastcsv_shim_hide_line((*this).state, place.number);
+            shim::fastcsv_shim_hide_line((*this).state, place.number, false);
             shim::raise_read_error(error, (*this).position.source().name)
         }
     }
@@ -305,14 +309,16 @@ impl Referee {
         // SAFETY: palloc returns memory large and aligned enough (8 bytes) for this plain struct, or raises an error.
         unsafe {
             let place: *mut Self = pg_sys::palloc(size_of::<Self>()).cast();
+            let headers = u64::from(CopyView::of(state).has_header && feed.is_none());
             place.write(Self {
                 state,
                 position,
                 copy_context,
                 feed,
                 feed_position,
-                is_entered: false,
+                headers,
                 behind_skipped: None,
+                is_entered: false,
             });
             place
         }
@@ -371,8 +377,6 @@ impl Referee {
             let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
             pg_sys::MemoryContextSwitchTo(caller);
             if found && Self::row_was_skipped(this) {
-                let has_header = CopyView::of((*this).state).has_header;
-                (*this).behind_skipped = Some((*this).position.next_record(has_header));
                 pgrx::check_for_interrupts!();
                 return None;
             }
@@ -407,6 +411,7 @@ impl Referee {
         unsafe {
             let skipped = shim::fastcsv_shim_row_was_skipped((*this).state);
             if skipped {
+                (*this).behind_skipped = Some((*this).position.next_record() + (*this).headers);
                 let outer = pg_sys::error_context_stack;
                 if !(*this).is_entered {
                     (*this).push_contexts(outer);
@@ -416,6 +421,15 @@ impl Referee {
             }
             skipped
         }
+    }
+
+    /// Does COPY's error context still show a value of the record before this one, which was passed over?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn shows_skipped(this: *mut Self, record: u64) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).behind_skipped == Some(record) }
     }
 
     /// Says how many rows were passed over, as a load or as a scan does.
