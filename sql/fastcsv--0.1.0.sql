@@ -60,6 +60,12 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
 
 Needs the privileges that COPY FROM a file needs.$$;
 
+-- The rows of a load into a table whose inserts another extension plans: what fastcsv_copy's own INSERT selects from.
+
+CREATE FUNCTION fastcsv_rows(anyelement) RETURNS SETOF anyelement
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_rows';
+COMMENT ON FUNCTION fastcsv_rows(anyelement) IS 'for fastcsv_copy alone: the rows of the load that goes on';
+
 -- What the session's last scan or load did.
 
 CREATE FUNCTION fastcsv_last_run(

@@ -40,6 +40,7 @@ call::sql_functions!(
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
     fastcsv_last_run => last_run::last_run,
+    fastcsv_rows => load::next_row,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
     fastcsv_test_referee => referee_test::read_from,

@@ -1,10 +1,10 @@
 //! Memory for Rust code in processes that must not abort.
 //!
-//! Where memory runs out PostgreSQL raises an error, but Rust aborts the process, and a backend or worker that aborts takes the
-//! whole cluster down with it. So whatever grows with a file or a query is allocated fallibly (`try_reserve`, or behind
-//! [`expect_room`]). What is left is small: a box, a message, a node of a list. For that there is a **reserve** inside the
-//! library's own data, which the allocator turns to when the system has nothing left. It is enough to come to the next
-//! place that asks [`ran_out`] and raises an error.
+//! Where memory runs out PostgreSQL raises an error, but Rust aborts the process, and a backend or worker that aborts takes
+//! the whole cluster down with it. So whatever grows with a file or a query is allocated fallibly (`try_reserve`, or
+//! behind [`expect_room`]). What is left is small: a box, a message, a node of a list. For that there is a **reserve**
+//! inside the library's own data, which the allocator turns to when the system has nothing left. It is enough to come to
+//! the next place that asks [`ran_out`] and raises an error. Pages of it that nobody touches cost nothing.
 
 #![expect(unsafe_code, reason = "a global allocator")]
 
@@ -19,7 +19,7 @@ use crate::options::{raise, report};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-static RESERVE: Reserve = Reserve { bytes: UnsafeCell::new([0; RESERVE_BYTES]), state: AtomicU64::new(0) };
+static RESERVE: Reserve = Reserve::new();
 
 /// Whether the system has refused memory since the last [`forget`].
 static RAN_OUT: AtomicBool = AtomicBool::new(false);
@@ -27,15 +27,11 @@ static RAN_OUT: AtomicBool = AtomicBool::new(false);
 /// For tests: how many allocations are still granted, plus one; 0 if nobody counts.
 static GRANTED: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of the reserve: an error's way to the user, with all of its strings, needs a few kilobytes; each of a worker's
-/// threads may be in the middle of something too. Pages that nobody touches cost nothing.
-const RESERVE_BYTES: usize = 1 << 20;
-
 /// The largest piece the reserve gives away. What is larger was asked for fallibly.
 const LARGEST_PIECE: usize = 64 * 1024;
 
-/// What pieces are aligned to: a cache line, which is more than any type here wants.
-const ALIGN: usize = 64;
+/// What pieces are at least aligned to: two cache lines, as what threads keep apart wants it.
+const ALIGN: usize = 128;
 
 /// Has memory run out since the last [`forget`]? What goes on meanwhile lives on the reserve, and should end.
 pub(crate) fn ran_out() -> bool {
@@ -105,7 +101,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         if RESERVE.holds(place) {
-            RESERVE.give_back();
+            RESERVE.give_back(place);
         } else {
             // SAFETY: the caller's promise; it did not come from the reserve.
             unsafe { System.dealloc(place, layout) }
@@ -144,46 +140,105 @@ fn is_counted_in() -> bool {
     left.is_ok_and(|left| left > 1)
 }
 
-/// Memory that was there from the beginning. Pieces are cut off one after the other; when the last one has come back, all of it is
-/// whole again.
-#[repr(C, align(64))]
+/// Memory that was there from the beginning: pieces of three sizes, and for each a bit that says whether it is away.
+#[repr(C, align(128))]
 struct Reserve {
     bytes: UnsafeCell<[u8; RESERVE_BYTES]>,
-    /// The number of pieces that are away, and in the lower half the bytes cut off.
-    state: AtomicU64,
+    small: [AtomicU64; SMALL.words()],
+    medium: [AtomicU64; MEDIUM.words()],
+    large: [AtomicU64; LARGE.words()],
 }
 
 // SAFETY: the bytes are only handed out, each to one owner at a time.
 unsafe impl Sync for Reserve {}
 
+/// Pieces of one size, one behind the other.
+#[derive(Clone, Copy)]
+struct Pieces {
+    /// Where the first one starts in the reserve.
+    start: usize,
+    size: usize,
+    count: usize,
+}
+
+impl Pieces {
+    const fn end(self) -> usize {
+        self.start + self.size * self.count
+    }
+
+    const fn words(self) -> usize {
+        self.count.div_ceil(u64::BITS as usize)
+    }
+}
+
+// Nearly all that errors are made of is small; the largest are buffers for input and output.
+const SMALL: Pieces = Pieces { start: 0, size: 256, count: 1024 };
+const MEDIUM: Pieces = Pieces { start: SMALL.end(), size: 4 * 1024, count: 64 };
+const LARGE: Pieces = Pieces { start: MEDIUM.end(), size: LARGEST_PIECE, count: 8 };
+const RESERVE_BYTES: usize = LARGE.end();
+
 impl Reserve {
-    /// Cuts a piece off; null if it is too large or nothing is left.
+    const fn new() -> Reserve {
+        Reserve {
+            bytes: UnsafeCell::new([0; RESERVE_BYTES]),
+            small: [const { AtomicU64::new(0) }; SMALL.words()],
+            medium: [const { AtomicU64::new(0) }; MEDIUM.words()],
+            large: [const { AtomicU64::new(0) }; LARGE.words()],
+        }
+    }
+
+    fn sizes(&self) -> [(Pieces, &[AtomicU64]); 3] {
+        [(SMALL, &self.small), (MEDIUM, &self.medium), (LARGE, &self.large)]
+    }
+
+    /// The smallest free piece that is large enough; null if there is none.
     #[cold]
     fn take(&self, layout: Layout) -> *mut u8 {
         RAN_OUT.store(true, Ordering::Relaxed);
-        if layout.size() > LARGEST_PIECE || layout.align() > ALIGN {
+        if layout.align() > ALIGN {
             return std::ptr::null_mut();
         }
-        let first = self.bytes.get().cast::<u8>();
-        let cut = |state: u64| {
-            let (pieces, used) = (state >> 32, state & u64::from(u32::MAX));
-            let now = used + layout.size().next_multiple_of(ALIGN) as u64;
-            (now <= RESERVE_BYTES as u64).then_some((pieces + 1) << 32 | now)
-        };
-        match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, cut) {
-            Ok(before) => first.wrapping_add((before as u32) as usize),
-            Err(_) => std::ptr::null_mut(),
+        for (pieces, words) in self.sizes().into_iter().filter(|(pieces, _)| layout.size() <= pieces.size) {
+            if let Some(index) = take_bit(words, pieces.count) {
+                return self.bytes.get().cast::<u8>().wrapping_add(pieces.start + index * pieces.size);
+            }
         }
+        std::ptr::null_mut()
+    }
+
+    fn offset(&self, place: *const u8) -> usize {
+        place.addr().wrapping_sub(self.bytes.get().addr())
     }
 
     fn holds(&self, place: *const u8) -> bool {
-        let offset = place.addr().wrapping_sub(self.bytes.get().addr());
-        offset < RESERVE_BYTES
+        self.offset(place) < RESERVE_BYTES
     }
 
+    /// Takes back a piece that [`Reserve::holds`].
     #[cold]
-    fn give_back(&self) {
-        let put = |state: u64| Some(if state >> 32 == 1 { 0 } else { state - (1 << 32) });
-        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, put);
+    fn give_back(&self, place: *const u8) {
+        let offset = self.offset(place);
+        for (pieces, words) in self.sizes() {
+            if (pieces.start..pieces.end()).contains(&offset) {
+                let index = (offset - pieces.start) / pieces.size;
+                words[index / 64].fetch_and(!(1 << (index % 64)), Ordering::Release);
+            }
+        }
     }
+}
+
+/// Sets one of the first `count` bits that are not set, and says which.
+fn take_bit(words: &[AtomicU64], count: usize) -> Option<usize> {
+    for (place, word) in words.iter().enumerate() {
+        loop {
+            let bit = word.load(Ordering::Relaxed).trailing_ones() as usize;
+            if bit == 64 || place * 64 + bit >= count {
+                break;
+            }
+            if word.fetch_or(1 << bit, Ordering::Acquire) & (1 << bit) == 0 {
+                return Some(place * 64 + bit);
+            }
+        }
+    }
+    None
 }

@@ -358,11 +358,62 @@ pub(crate) unsafe fn first_file_subtransaction(relation: pg_sys::Relation) -> pg
 /// Analyses and rewrites a statement without parameters.
 ///
 /// # Safety
-/// The statement must come from `text`.
+/// The statement must come from `text`; errors come through whole, so nothing with a destructor on the caller's frames.
 pub(crate) unsafe fn analyze(statement: *mut pg_sys::RawStmt, text: *const c_char) -> *mut pg_sys::List {
-    let none = std::ptr::null_mut();
+    unsafe extern "C-unwind" {
+        fn pg_analyze_and_rewrite_fixedparams(
+            statement: *mut pg_sys::RawStmt,
+            text: *const c_char,
+            types: *const pg_sys::Oid,
+            count: c_int,
+            environment: *mut pg_sys::QueryEnvironment,
+        ) -> *mut pg_sys::List;
+    }
     // SAFETY: the caller's promise.
-    unsafe { pg_sys::pg_analyze_and_rewrite_fixedparams(statement, text, none, 0, std::ptr::null_mut()) }
+    unsafe { pg_analyze_and_rewrite_fixedparams(statement, text, std::ptr::null(), 0, std::ptr::null_mut()) }
+}
+
+/// Runs a statement that was started, to its end.
+///
+/// # Safety
+/// All that was said of [`crate::pg_raw`].
+pub(crate) unsafe fn executor_run(query: *mut pg_sys::QueryDesc) {
+    unsafe extern "C-unwind" {
+        fn ExecutorRun(
+            query: *mut pg_sys::QueryDesc,
+            direction: pg_sys::ScanDirection::Type,
+            count: u64,
+            #[cfg(not(feature = "pg18"))] execute_once: bool,
+        );
+    }
+    // SAFETY: the caller's promise; no rows are asked for but all.
+    unsafe {
+        ExecutorRun(
+            query,
+            pg_sys::ScanDirection::ForwardScanDirection,
+            0,
+            #[cfg(not(feature = "pg18"))]
+            true,
+        );
+    }
+}
+
+/// Lets an INSERT ask for the right to insert into these columns, and no others.
+///
+/// # Safety
+/// The query must be an INSERT, `numbers` a list of column numbers.
+pub(crate) unsafe fn set_inserted_columns(query: *mut pg_sys::Query, numbers: *mut pg_sys::List) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let entry: *mut pg_sys::RangeTblEntry = pg_sys::list_nth((*query).rtable, (*query).resultRelation - 1).cast();
+        #[cfg(not(feature = "pg15"))]
+        let entry = pg_sys::getRTEPermissionInfo((*query).rteperminfos, entry);
+        (*entry).insertedCols = std::ptr::null_mut();
+        for index in 0..pgrx::PgList::<c_int>::from_pg(numbers).len() {
+            let number = pg_sys::list_nth_int(numbers, index as c_int) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            (*entry).insertedCols = pg_sys::bms_add_member((*entry).insertedCols, number);
+        }
+    }
 }
 
 /// Lets SIGTERM only set flags in this background worker; by default it would exit from within the handler.

@@ -148,6 +148,26 @@ unsafe extern "C-unwind" {
     /// Fires queued triggers.
     pub(crate) fn AfterTriggerEndQuery(executor: *mut pg_sys::EState);
 
+    /// Plans a query.
+    pub(crate) fn pg_plan_query(
+        query: *mut pg_sys::Query,
+        text: *const c_char,
+        options: c_int,
+        parameters: pg_sys::ParamListInfo,
+    ) -> *mut pg_sys::PlannedStmt;
+
+    /// Prepares to run a statement.
+    pub(crate) fn ExecutorStart(query: *mut pg_sys::QueryDesc, flags: c_int);
+
+    /// Does what is left to do behind a statement's last row: queued triggers among it.
+    pub(crate) fn ExecutorFinish(query: *mut pg_sys::QueryDesc);
+
+    /// Lets a statement's resources go.
+    pub(crate) fn ExecutorEnd(query: *mut pg_sys::QueryDesc);
+
+    /// A slot's row as a value of its row type, in the current memory context.
+    pub(crate) fn ExecFetchSlotHeapTupleDatum(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::Datum;
+
     /// Copies a value into the current memory context.
     pub(crate) fn datumCopy(value: pg_sys::Datum, is_by_value: bool, length: c_int) -> pg_sys::Datum;
 

@@ -26,7 +26,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::last_run::{self, Run};
 use crate::options::report;
-use crate::referee::{Opening, Referee};
+use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
 use job::Serial;
@@ -259,8 +259,25 @@ impl Reader {
         self.referee
     }
 
+    /// Tells the progress view of rows that were loaded, and of those that a condition has refused, besides what the threads
+    /// have left out.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    pub(crate) unsafe fn report_rows(this: *mut Self, loaded: u64, refused: u64) {
+        // SAFETY: counters in shared memory.
+        unsafe {
+            let update = |number: u32, value: u64| {
+                pg_sys::pgstat_progress_update_param(number.cast_signed(), value.cast_signed());
+            };
+            update(pg_sys::PROGRESS_COPY_TUPLES_PROCESSED, loaded);
+            update(pg_sys::PROGRESS_COPY_TUPLES_EXCLUDED, refused + (*this).filtered());
+            shim::fastcsv_shim_count_skipped(Referee::copy((*this).referee));
+        }
+    }
+
     /// Rows that the threads have left out.
-    pub(crate) fn filtered(&self) -> u64 {
+    fn filtered(&self) -> u64 {
         match self.path {
             // SAFETY: the parallel part lives as long as the reader.
             Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
@@ -355,7 +372,7 @@ impl Reader {
         })
     }
 
-    /// Ends the read: tells `fastcsv_last_run()`, stops the worker and closes the file.
+    /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it before), stops the worker and closes the file.
     ///
     /// # Errors
     /// Raises COPY's error when a program failed.
@@ -365,13 +382,30 @@ impl Reader {
     pub(crate) unsafe fn end(this: *mut Self, operation: &'static str) {
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(run) = (*this).run(operation) {
+            if operation == "scan" {
+                Referee::report_skipped((*this).referee, false);
+            }
+            Self::end_as(this, (*this).run(operation));
+        }
+    }
+
+    /// As [`Reader::end`], with the run as the caller tells it.
+    ///
+    /// # Errors
+    /// As for `end`.
+    ///
+    /// # Safety
+    /// As for `end`.
+    pub(crate) unsafe fn end_as(this: *mut Self, run: Option<Run>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(run) = run {
                 last_run::note(run);
             }
             if let Path::Parallel(parallel) = (*this).path {
                 (*parallel).take();
             }
-            Referee::end((*this).referee, operation == "load");
+            Referee::end((*this).referee);
             pg_sys::FreeExprContext((*this).expressions, true);
         }
     }

@@ -62,6 +62,8 @@ pub(crate) struct Referee {
     took_record: bool,
     /// The input, if it is one that can be read only once; else null.
     stream: *mut Stream,
+    /// The offset of what the feed delivers next.
+    feed_position: u64,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
 }
@@ -108,7 +110,7 @@ impl Referee {
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
             let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
             let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
-            let this = Self::allocate(state, position, None);
+            let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
                     Ok(pipe) => Self::read_stream(this, pipe),
@@ -232,7 +234,7 @@ impl Referee {
             // COPY adds one when it begins the record.
             shim::fastcsv_shim_start_at(state, start.number - 1, eol_type(start.line_end));
             let position = PositionContext::counting(source, start, Places::of(feed));
-            Self::allocate(state, position, Some(feed))
+            Self::allocate(state, position, Some(feed), start.byte)
         }
     }
 
@@ -245,9 +247,9 @@ impl Referee {
         // SAFETY: the caller's promise; the feed is asked for its descriptor only.
         unsafe {
             let line_end = eol_type(start.line_end);
-            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, start.byte, Some(read_feed));
+            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, Some(read_feed));
             (*this).position.restart(start, Places::of(feed));
-            (*this).feed = Some(feed);
+            ((*this).feed, (*this).feed_position) = (Some(feed), start.byte);
             (*this).took_record = false;
         }
     }
@@ -303,6 +305,15 @@ impl Referee {
     pub(crate) unsafe fn records_read(this: *mut Self) -> u64 {
         // SAFETY: the caller's promise.
         unsafe { (*this).position.records() }
+    }
+
+    /// Tells the progress view that the input was read up to a position.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn report_position(this: *mut Self, position: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_report_position((*this).state, position) }
     }
 
     /// The COPY itself.
@@ -381,6 +392,7 @@ impl Referee {
         state: pg_sys::CopyFromState,
         position: PositionContext,
         feed: Option<NonNull<dyn Feed>>,
+        feed_position: u64,
     ) -> *mut Self {
         let copy_context = pg_sys::ErrorContextCallback {
             previous: std::ptr::null_mut(),
@@ -395,6 +407,7 @@ impl Referee {
                 position,
                 copy_context,
                 feed,
+                feed_position,
                 took_record: false,
                 stream: std::ptr::null_mut(),
                 is_entered: false,
@@ -503,18 +516,25 @@ impl Referee {
         }
     }
 
-    /// Ends the read: says how many rows were passed over, as a load or as a scan does, and closes the file or waits for the
-    /// program.
+    /// Says how many rows were passed over, as a load or as a scan does.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn report_skipped(this: *mut Self, is_load: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_report_skipped((*this).state, is_load) }
+    }
+
+    /// Ends the read: closes the file or waits for the program.
     ///
     /// # Errors
     /// Raises COPY's error when the program failed.
     ///
     /// # Safety
     /// As for [`Referee::next_row`]; `this` must not be used again.
-    pub(crate) unsafe fn end(this: *mut Self, load: bool) {
+    pub(crate) unsafe fn end(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
-            shim::fastcsv_shim_report_skipped((*this).state, load);
             let stream = (*this).stream;
             if !stream.is_null() {
                 // Whether a program was left to itself before its end decides what may have become of it.
@@ -550,7 +570,13 @@ unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: 
     let mut feed = referee.feed.expect("only a referee with a feed has this callback");
     // SAFETY: the feed outlives the referee (see `start_at`), and nobody else uses it meanwhile.
     match unsafe { feed.as_mut() }.read(buffer) {
-        Ok(count) => c_int::try_from(count).expect("a feed returns no more than it was asked for"),
+        Ok(count) => {
+            referee.feed_position += count as u64;
+            let count = c_int::try_from(count).expect("a feed returns no more than it was asked for");
+            // SAFETY: the COPY that asks.
+            unsafe { shim::fastcsv_shim_note_read(referee.state, referee.feed_position, count) };
+            count
+        }
         Err(error) => shim::raise_read_error(&error, referee.position.source().name),
     }
 }

@@ -67,7 +67,8 @@ pub(crate) fn read_from(call: &Call) -> pg_sys::Datum {
         let relation = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
         let referee = Referee::start_at(relation, source, copy, feed, start);
         return_rows(call.frame(), referee);
-        Referee::end(referee, false);
+        Referee::report_skipped(referee, false);
+        Referee::end(referee);
         pg_sys::table_close(relation, pg_sys::AccessShareLock.cast_signed());
     }
     pg_sys::Datum::null()

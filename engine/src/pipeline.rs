@@ -18,8 +18,11 @@ mod file;
 mod output;
 mod parse;
 mod plan;
+mod records;
 mod source;
 mod stream;
+mod tally;
+mod values;
 
 pub use source::{Input, ReadAt, patiently};
 
@@ -32,9 +35,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::dialect::DialectError;
 use crate::job::Job;
-use crate::ring::{Outcome, Ring};
+use crate::ring::{Outcome, Ring, Room};
 use crate::scan::{Level, LevelError};
-use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, PoisonError};
+use crate::sync::{AtomicU32, Ordering};
 use crate::tuple::OutOfMemory;
 use plan::Plan;
 
@@ -62,9 +65,8 @@ pub(crate) struct Shared {
     wake: Box<dyn Wake>,
     work: Work,
     live: AtomicU32,
-    /// Behind it threads wait for slots and blocks; see [`Shared::wait_for`].
-    room: Mutex<()>,
-    room_made: Condvar,
+    /// Where threads wait for slots and blocks.
+    room: Room,
 }
 
 /// Where tickets come from.
@@ -134,15 +136,8 @@ impl Pipeline {
         };
         let plan = Plan::new(job, level).map_err(StartError::Dialect)?;
         let (pool, handles, threads) = make_pool(threads, spawn_thread)?;
-        let shared = Arc::new(Shared {
-            plan,
-            ring,
-            wake,
-            work,
-            live: AtomicU32::new(threads as u32),
-            room: Mutex::new(()),
-            room_made: Condvar::new(),
-        });
+        let shared =
+            Arc::new(Shared { plan, ring, wake, work, live: AtomicU32::new(threads as u32), room: Room::new(ring) });
         let for_threads = Arc::clone(&shared);
         pool.spawn_broadcast(move |thread| for_threads.run_thread(thread.index(), thread.num_threads()));
         Ok(Pipeline { shared, pool: Some(pool), handles })
@@ -244,8 +239,7 @@ impl Shared {
 
     /// Wakes every thread that waits for anything.
     fn notify(&self) {
-        drop(self.room.lock().unwrap_or_else(PoisonError::into_inner));
-        self.room_made.notify_all();
+        self.room.notify();
         if self.ring.is_stopped() {
             match &self.work {
                 Work::File(files) => files.stop(),
@@ -259,23 +253,8 @@ impl Shared {
     ///
     /// # Errors
     /// [`Stop::Told`].
-    fn wait_for<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
-        loop {
-            if self.ring.is_stopped() {
-                return Err(Stop::Told);
-            }
-            if let Some(got) = attempt() {
-                return Ok(got);
-            }
-            let guard = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-            self.ring.producer_sleeps();
-            if let Some(got) = attempt() {
-                return Ok(got);
-            }
-            if !self.ring.is_stopped() {
-                drop(self.room_made.wait(guard).unwrap_or_else(PoisonError::into_inner));
-            }
-        }
+    fn wait_for<T>(&self, attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
+        self.room.wait_for(attempt).ok_or(Stop::Told)
     }
 
     /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what they

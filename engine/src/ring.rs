@@ -16,22 +16,24 @@
 //! Two are enough: one that the backend still holds, because its link is where the next will appear, and one that is
 //! being filled. So the awaited ticket always gets a block, whatever the tickets behind it have piled up.
 //!
-//! **Waking.** The backend sleeps on its latch, the threads on a condition variable; how either is woken is not the
-//! ring's business. It only keeps a flag for each side ([`Ring::consumer_sleeps`], [`Ring::producers_sleep`]): who goes
+//! **Waking.** The backend sleeps on its latch, the threads in a [`Room`]; how either is woken across processes is not the
+//! ring's business. It only keeps a flag for each side ([`Ring::consumer_sleeps`], [`Ring::producer_sleeps`]): who goes
 //! to sleep sets its flag and looks once more, who has done something looks at the other's flag, with a fence between, so
 //! one of the two sees the other.
 //!
-//! Nothing here allocates, blocks or fails.
+//! Nothing here allocates or fails, and nothing blocks but the room.
 
 #![expect(unsafe_code, reason = "one piece of memory shared by two processes")]
 
 mod consumer;
 mod layout;
 mod producer;
+mod room;
 
 pub use consumer::{Consumer, Next};
 pub use layout::{Geometry, Outcome, Summary};
 pub use producer::{BlockMut, Producer};
+pub use room::Room;
 
 use std::ptr::NonNull;
 

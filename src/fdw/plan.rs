@@ -13,6 +13,7 @@ use pgrx::{PgList, pg_sys};
 use super::{count, filter};
 use crate::options::{Source, TableOptions, is_binary, name_node};
 use crate::pg_compat::{self, PathParts};
+use crate::types;
 
 /// Pages assumed of a file that cannot be looked at, or of a program's output.
 const UNKNOWN_PAGES: u64 = 10;
@@ -222,6 +223,29 @@ unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) 
     }
 }
 
+/// Can the threads convert every column that the scan must convert? A row whose values only PostgreSQL can judge must reach it, even
+/// if a condition refuses the row: one of them may be an error.
+///
+/// # Safety
+/// As for `needed_columns`.
+unsafe fn converts_all(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let used = used_attributes(relation);
+        let is_used = |number: i32| pg_sys::bms_is_member(number - pg_sys::FirstLowInvalidHeapAttributeNumber, used);
+        let whole_row = is_used(0);
+        let heap = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
+        let converts_all = pg_compat::attributes((*heap).rd_att).iter().all(|attribute| {
+            let is_needed = !attribute.attisdropped
+                && attribute.attgenerated == 0
+                && (whole_row || is_used(i32::from(attribute.attnum)));
+            !is_needed || types::kind_of(attribute.atttypid, attribute.atttypmod).is_some()
+        });
+        pg_sys::table_close(heap, pg_sys::AccessShareLock.cast_signed());
+        converts_all
+    }
+}
+
 /// The attributes that the query's output, joins and conditions use.
 ///
 /// # Safety
@@ -257,7 +281,10 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         if (*relation).reloptkind == pg_sys::RelOptKind::RELOPT_UPPER_REL {
             return count::make_plan(relation, private, targets);
         }
-        let pushed = filter::pushable(conditions, (*relation).relid, table);
+        let pushed = match converts_all(relation, table) {
+            true => filter::pushable(conditions, (*relation).relid, table),
+            false => none,
+        };
         let conditions = pg_sys::extract_actual_clauses(conditions, false);
         pg_sys::make_foreignscan(targets, conditions, (*relation).relid, pushed, private, none, none, outer_plan)
     }

@@ -9,7 +9,7 @@ use fastcsv_engine::filter::Filter;
 use fastcsv_engine::job::Constant;
 use pgrx::{PgList, pg_sys};
 
-use super::table::{Table, evaluate, per_tuple_expressions};
+use super::table::{evaluate, per_tuple_expressions};
 use crate::fdw::filter;
 use crate::pg_compat;
 use crate::pg_raw;
@@ -78,12 +78,12 @@ impl Defaults {
     /// Computes those that are the same in every row. The first row has done so without an error.
     ///
     /// # Safety
-    /// The table must be open; the current memory context must last as long as the load.
-    pub(super) unsafe fn settle(&mut self, table: &Table) {
+    /// The relation must be open; the current memory context must last as long as the load.
+    pub(super) unsafe fn settle(&mut self, relation: pg_sys::Relation, executor: *mut pg_sys::EState) {
         // SAFETY: the caller's promise; values are copied out of the memory that goes with the row.
         unsafe {
-            let context = per_tuple_expressions(table.executor);
-            let attributes = pg_compat::attributes((*table.relation).rd_att);
+            let context = per_tuple_expressions(executor);
+            let attributes = pg_compat::attributes((*relation).rd_att);
             for place in 0..self.count {
                 let default = self.expressions.add(place);
                 if (*default).is_constant {
@@ -154,7 +154,7 @@ impl Defaults {
     /// Computes the others into a slot whose arrays hold a row from the file.
     ///
     /// # Safety
-    /// As for [`Table::wants`].
+    /// As for [`super::table::Table::wants`].
     pub(super) unsafe fn fill(&self, slot: *mut pg_sys::TupleTableSlot, context: *mut pg_sys::ExprContext) {
         // SAFETY: the caller's promise; the arrays have an element for each attribute.
         unsafe {

@@ -153,7 +153,7 @@ impl Multi {
         }
     }
 
-    /// Inserts all that was collected.
+    /// Inserts all that was collected; returns the number of rows that were inserted.
     ///
     /// # Errors
     /// Raises what inserting raises, with the context COPY gives it.
@@ -165,12 +165,12 @@ impl Multi {
         table: &Table,
         context: *mut LineContext,
         current: *mut pg_sys::ResultRelInfo,
-    ) {
+    ) -> u64 {
         // SAFETY: the caller's promise. The list is walked by index: nothing is added to it meanwhile.
         unsafe {
-            let count = list_length(self.buffers);
+            let (count, mut inserted) = (list_length(self.buffers), 0);
             for index in 0..count {
-                Buffer::flush(pg_sys::list_nth(self.buffers, index).cast(), table, context);
+                inserted += Buffer::flush(pg_sys::list_nth(self.buffers, index).cast(), table, context);
             }
             (self.rows, self.bytes) = (0, 0);
             while list_length(self.buffers) as usize > MOST_BUFFERS {
@@ -183,6 +183,7 @@ impl Multi {
                 }
                 Buffer::drop(oldest, table);
             }
+            inserted
         }
     }
 
@@ -282,20 +283,19 @@ impl Buffer {
         }
     }
 
-    /// Inserts the buffer's rows.
+    /// Inserts the buffer's rows; returns how many were inserted.
     ///
     /// # Safety
     /// As for [`Multi::flush`].
-    unsafe fn flush(this: *mut Buffer, table: &Table, context: *mut LineContext) {
+    unsafe fn flush(this: *mut Buffer, table: &Table, context: *mut LineContext) -> u64 {
         // SAFETY: the caller's promise.
         unsafe {
             let (target, used) = ((*this).target, (*this).used);
             if used == 0 {
-                return;
+                return 0;
             }
             if !(*target).ri_FdwRoutine.is_null() {
-                Self::flush_foreign(this, table, context);
-                return;
+                return Self::flush_foreign(this, table, context);
             }
             LineContext::writing(context);
             let relation = (*target).ri_RelationDesc;
@@ -315,21 +315,22 @@ impl Buffer {
             }
             (*this).used = 0;
             LineContext::written(context);
+            used as u64
         }
     }
 
-    /// Sends the buffer's rows to a foreign table, as many at once as its wrapper takes.
+    /// Sends the buffer's rows to a foreign table, as many at once as its wrapper takes; returns how many of them it has taken.
     ///
     /// # Safety
     /// As for [`Multi::flush`].
-    unsafe fn flush_foreign(this: *mut Buffer, table: &Table, context: *mut LineContext) {
+    unsafe fn flush_foreign(this: *mut Buffer, table: &Table, context: *mut LineContext) -> u64 {
         // SAFETY: the caller's promise. Rows are collected for a wrapper only if it takes several.
         unsafe {
             let (target, used) = ((*this).target, (*this).used);
             let insert = (*(*target).ri_FdwRoutine).ExecForeignBatchInsert.expect("the wrapper takes several rows");
             let has_triggers = RowTriggers::of(target).after;
             LineContext::sending(context);
-            let mut first = 0;
+            let (mut first, mut taken) = (0, 0);
             while first < used {
                 let batch = (used - first).min((*target).ri_BatchSize.unsigned_abs() as usize);
                 let mut stored = batch as i32;
@@ -343,12 +344,14 @@ impl Buffer {
                     }
                 }
                 first += batch;
+                taken += u64::from(stored.unsigned_abs());
             }
             for index in 0..used {
                 Self::release(this, index);
             }
             (*this).used = 0;
             LineContext::written(context);
+            taken
         }
     }
 

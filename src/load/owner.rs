@@ -1,102 +1,128 @@
 //! Tables whose inserts belong to somebody else.
 //!
-//! Some extensions keep a table's rows elsewhere: in shards on other servers, in chunks. What is inserted into such a table must go through their planner; written
-//! to the table directly, rows are stored where nobody looks for them, without an error. So before every load PostgreSQL is asked to plan an
-//! INSERT into the table. If the plan is not PostgreSQL's own, the table is somebody else's.
+//! Some extensions keep a table's rows elsewhere: in shards on other servers, in chunks. What is inserted into such a table must go
+//! through their planner; written to the table directly, rows are stored where nobody looks for them, without an error. So before every
+//! load it is asked whose the table's inserts are, in two ways:
+//!
+//! * The catalogs of the extensions known here, found by their names, say so.
+//! * If there is a planner hook at all, PostgreSQL plans the INSERT that would load the table. A plan that its own executor does not
+//!   run from the top belongs to whoever made it.
+//!
+//! A table's access method is no such thing: COPY and the executor insert through it, and so does a load here.
 
-#![expect(unsafe_code, reason = "plans a statement through PostgreSQL's C interface")]
+#![expect(unsafe_code, reason = "reads catalogs through PostgreSQL's C interface")]
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, c_char};
 
-use pgrx::prelude::*;
-use pgrx::{PgList, pg_sys};
+use pgrx::pg_sys;
 
-use crate::options::{raise, report};
-use crate::{pg_compat, pg_raw};
+use super::planned;
 
-/// Refuses a table whose inserts somebody else plans.
+/// Whose the inserts are, as `fastcsv_last_run()` tells it.
+pub(super) type Owner = &'static str;
+
+const CITUS: Owner = "Citus distributes the table";
+const TIMESCALEDB: Owner = "the table is a hypertable of TimescaleDB";
+const OTHER: Owner = "another extension plans the inserts into this table";
+
+/// Whose a table's inserts are; `None` if they are PostgreSQL's own, and if it is no table. `schema` is that of the extension,
+/// quoted.
 ///
 /// # Errors
-/// Raises an ERROR.
+/// Raises what planning raises.
 ///
 /// # Safety
-/// The table must be locked.
-pub(super) unsafe fn check(table: pg_sys::Oid) {
-    // SAFETY: the caller's promise. Without a hook every plan is PostgreSQL's own.
-    unsafe {
-        let hook = pg_sys::planner_hook;
-        if hook.is_none() {
-            return;
-        }
-        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock.cast_signed());
-        if relation.is_null() {
-            return;
-        }
-        let statement = insert_statement(relation);
-        let name = CStr::from_ptr((*(*relation).rd_rel).relname.data.as_ptr()).to_string_lossy().into_owned();
-        pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
-        if let Some(statement) = statement
-            && !is_planned_here(&statement)
-        {
-            let message = format!("cannot load into table \"{name}\"");
-            let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
-            let error = error.set_detail("Another extension plans the inserts into this table.");
-            raise(error.set_hint("Use INSERT ... SELECT from a fastcsv foreign table."));
-        }
-    }
-}
-
-/// An INSERT of the table's own rows, which is planned but never run; `None` for a table without columns, or what is no table.
-///
-/// # Safety
-/// The relation must be open.
-unsafe fn insert_statement(relation: pg_sys::Relation) -> Option<CString> {
-    // SAFETY: the caller's promise; quote_identifier returns C strings.
-    unsafe {
-        let kind = (*(*relation).rd_rel).relkind.cast_unsigned();
-        if kind != pg_sys::RELKIND_RELATION && kind != pg_sys::RELKIND_PARTITIONED_TABLE {
-            return None;
-        }
-        let quoted = |name: *const std::ffi::c_char| CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes().to_vec();
-        let columns: Vec<Vec<u8>> = pg_compat::attributes((*relation).rd_att)
-            .iter()
-            .filter(|column| !column.attisdropped && column.attgenerated == 0)
-            .map(|column| quoted(column.attname.data.as_ptr()))
-            .collect();
-        if columns.is_empty() {
-            return None;
-        }
-        let columns = columns.join(&b","[..]);
-        let schema = quoted(pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace));
-        let table = [schema, quoted((*(*relation).rd_rel).relname.data.as_ptr())].join(&b"."[..]);
-        let parts: [&[u8]; 8] = [
-            b"INSERT INTO ",
-            &table,
-            b" (",
-            &columns,
-            b") OVERRIDING SYSTEM VALUE SELECT ",
-            &columns,
-            b" FROM ",
-            &table,
-        ];
-        CString::new(parts.concat()).ok()
-    }
-}
-
-/// Is the statement's plan one that PostgreSQL's own executor runs from the top?
-///
-/// # Safety
-/// It must be an INSERT.
-unsafe fn is_planned_here(statement: &CStr) -> bool {
+/// The table must be locked; nothing with a destructor on the caller's frames.
+pub(super) unsafe fn of(table: pg_sys::Oid, schema: *const c_char) -> Option<Owner> {
     // SAFETY: the caller's promise.
     unsafe {
-        let parsed = pg_raw::raw_parser(statement.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-        let raw = pg_sys::list_nth(parsed, 0).cast::<pg_sys::RawStmt>();
+        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock.cast_signed());
+        if relation.is_null() {
+            return None;
+        }
+        let kind = (*(*relation).rd_rel).relkind.cast_unsigned();
+        let owner = match kind {
+            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_PARTITIONED_TABLE => of_relation(relation, schema),
+            _ => None,
+        };
+        pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+        owner
+    }
+}
+
+/// # Safety
+/// The relation must be open; otherwise as for [`of`].
+unsafe fn of_relation(relation: pg_sys::Relation, schema: *const c_char) -> Option<Owner> {
+    // SAFETY: the caller's promise. Without a hook every plan is PostgreSQL's own.
+    unsafe {
+        let table = pg_sys::Datum::from((*relation).rd_id);
+        if is_listed(pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE), c"pg_dist_partition", &[(c"logicalrelid", table)])
+        {
+            return Some(CITUS);
+        }
+        let name = pg_sys::Datum::from(&raw const (*(*relation).rd_rel).relname);
+        let namespace = pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace);
+        let namespace_name = if namespace.is_null() { name } else { name_datum(namespace) };
+        let catalog = pg_sys::get_namespace_oid(c"_timescaledb_catalog".as_ptr(), true);
+        if is_listed(catalog, c"hypertable", &[(c"schema_name", namespace_name), (c"table_name", name)]) {
+            return Some(TIMESCALEDB);
+        }
+        let hook = pg_sys::planner_hook;
+        let is_planned_elsewhere = hook.is_some() && {
+            let plan = planned::plan(&planned::Insert::of(relation, schema), std::ptr::null_mut());
+            (*(*plan).planTree).type_ != pg_sys::NodeTag::T_ModifyTable
+        };
+        is_planned_elsewhere.then_some(OTHER)
+    }
+}
+
+/// A `name` in the current memory context.
+///
+/// # Safety
+/// `text` must be a C string.
+unsafe fn name_datum(text: *const c_char) -> pg_sys::Datum {
+    // SAFETY: the caller's promise; namestrcpy cuts off what is too long.
+    unsafe {
+        let name: *mut pg_sys::NameData = pg_sys::palloc0(size_of::<pg_sys::NameData>()).cast();
+        pg_sys::namestrcpy(name, text);
+        pg_sys::Datum::from(name)
+    }
+}
+
+/// Is there a table of this name in the schema, with a row that has these values in these columns? Values are oids or names.
+///
+/// # Safety
+/// Names' values must be alive.
+unsafe fn is_listed(schema: pg_sys::Oid, catalog: &CStr, wanted: &[(&CStr, pg_sys::Datum)]) -> bool {
+    // SAFETY: the caller's promise. A column of another type than expected is not looked at.
+    unsafe {
+        if schema == pg_sys::InvalidOid {
+            return false;
+        }
+        let catalog = pg_sys::get_relname_relid(catalog.as_ptr(), schema);
+        if catalog == pg_sys::InvalidOid || pg_sys::get_rel_relkind(catalog).cast_unsigned() != pg_sys::RELKIND_RELATION
+        {
+            return false;
+        }
+        let mut keys: [pg_sys::ScanKeyData; 2] = Default::default();
+        for (key, (column, value)) in keys.iter_mut().zip(wanted) {
+            let number = pg_sys::get_attnum(catalog, column.as_ptr());
+            let equals = match pg_sys::get_atttype(catalog, number) {
+                pg_sys::REGCLASSOID | pg_sys::OIDOID => pg_sys::F_OIDEQ,
+                pg_sys::NAMEOID => pg_sys::F_NAMEEQ,
+                _ => return false,
+            };
+            let strategy = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
+            pg_sys::ScanKeyInit(key, number, strategy, pg_sys::Oid::from(equals), *value);
+        }
+        let lock = pg_sys::AccessShareLock.cast_signed();
+        let relation = pg_sys::table_open(catalog, lock);
         let none = std::ptr::null_mut();
-        let queries = pg_compat::analyze(raw, statement.as_ptr());
-        PgList::<pg_sys::Query>::from_pg(queries).iter_ptr().all(|query| {
-            let planned = pg_sys::pg_plan_query(query, statement.as_ptr(), 0, none);
-            (*(*planned).planTree).type_ == pg_sys::NodeTag::T_ModifyTable
-        })
+        let (count, keys) = (wanted.len() as i32, keys.as_mut_ptr());
+        let scan = pg_sys::systable_beginscan(relation, pg_sys::InvalidOid, false, none, count, keys);
+        let is_listed = !pg_sys::systable_getnext(scan).is_null();
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, lock);
+        is_listed
     }
 }

@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "analyses a statement through PostgreSQL's parser")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 
 use pgrx::{PgList, pg_sys};
@@ -31,10 +31,42 @@ pub(super) unsafe fn prepare(
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
+        worth_it((*statement).filename, (*statement).options)?;
+        open_if(parse, statement, table, |relation| fits(relation, (*statement).options))
+    }
+}
+
+/// As [`prepare`], whatever the file and the kind of table. Here [`Left`] means that COPY is sure to refuse the load.
+///
+/// # Errors
+/// As for `prepare`.
+///
+/// # Safety
+/// As for `prepare`.
+pub(super) unsafe fn open(
+    parse: *mut pg_sys::ParseState,
+    statement: *mut pg_sys::CopyStmt,
+    table: pg_sys::Oid,
+) -> Result<Opening, Left> {
+    // SAFETY: the caller's promise.
+    unsafe { open_if(parse, statement, table, |_| Ok(())) }
+}
+
+/// As [`open`], if the relation is fit for it.
+///
+/// # Safety
+/// As for `prepare`.
+unsafe fn open_if(
+    parse: *mut pg_sys::ParseState,
+    statement: *mut pg_sys::CopyStmt,
+    table: pg_sys::Oid,
+    is_fit: impl FnOnce(pg_sys::Relation) -> Result<(), Left>,
+) -> Result<Opening, Left> {
+    // SAFETY: the caller's promise.
+    unsafe {
         let source = Source { name: (*statement).filename, is_program: false };
-        worth_it(source, (*statement).options)?;
         let relation = pg_sys::table_open(table, pg_sys::RowExclusiveLock.cast_signed());
-        match analyse(parse, statement, relation) {
+        match is_fit(relation).and_then(|()| analyse(parse, statement, relation)) {
             Ok(condition) => Ok(Opening {
                 relation,
                 source,
@@ -54,12 +86,12 @@ pub(super) unsafe fn prepare(
 /// Is the file one that a worker might be started for?
 ///
 /// # Safety
-/// The source must be the statement's.
-unsafe fn worth_it(source: Source, options: *mut pg_sys::List) -> Result<(), Left> {
+/// Both must be a statement's.
+unsafe fn worth_it(name: *const c_char, options: *mut pg_sys::List) -> Result<(), Left> {
     // SAFETY: the caller's promise; the name is a C string, and stat fills the struct on success.
     unsafe {
         let mut found = MaybeUninit::<libc::stat>::uninit();
-        if libc::stat(source.name, found.as_mut_ptr()) != 0 {
+        if libc::stat(name, found.as_mut_ptr()) != 0 {
             return Err("the file cannot be looked at");
         }
         let found = found.assume_init();
@@ -87,7 +119,6 @@ unsafe fn analyse(
 ) -> Result<*mut pg_sys::List, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        fits(relation, (*statement).options)?;
         let lock = pg_sys::RowExclusiveLock.cast_signed();
         let none = std::ptr::null_mut();
         let item = pg_sys::addRangeTableEntryForRelation(parse, relation, lock, none, false, false);

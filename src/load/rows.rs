@@ -16,7 +16,7 @@ use super::table::{RowTriggers, Table, per_tuple_expressions};
 use crate::pg_compat;
 use crate::pg_raw;
 use crate::reader::{Item, Reader, RowPlace};
-use crate::referee::{Referee, shim};
+use crate::referee::Referee;
 
 /// One load at work. Lives in PostgreSQL's memory, and owns nothing with a destructor.
 pub(super) struct Rows {
@@ -138,7 +138,7 @@ impl Rows {
         // SAFETY: the caller's promise.
         unsafe {
             if (*(*this).reader).is_undecided() {
-                (*this).defaults.settle(&(*this).table);
+                (*this).defaults.settle((*this).table.relation, (*this).table.executor);
                 (*this).takes_tuples &= !(*this).defaults.are_computed();
                 let filter = (*this).defaults.filter();
                 Reader::decide((*this).reader, filter, (*this).defaults.constants());
@@ -279,19 +279,18 @@ impl Rows {
         }
     }
 
-    /// One more row is loaded, or will be.
+    /// One more row is loaded, or collected.
     ///
     /// # Safety
     /// As for `run`.
     unsafe fn counted(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*this).processed += 1;
-            if (*this).multi.is_full() || !(*this).target.collects {
-                if (*this).multi.is_full() {
-                    Self::flush(this, (*this).target.relation);
-                }
+            if !(*this).target.collects {
+                (*this).processed += 1;
                 Self::report_progress(this);
+            } else if (*this).multi.is_full() {
+                Self::flush(this, (*this).target.relation);
             }
         }
     }
@@ -301,8 +300,9 @@ impl Rows {
     unsafe fn flush(this: *mut Self, current: *mut pg_sys::ResultRelInfo) {
         // SAFETY: the caller's promise.
         unsafe {
-            (*this).multi.flush(&(*this).table, (*this).context, current);
+            (*this).processed += (*this).multi.flush(&(*this).table, (*this).context, current);
             Reader::give_back((*this).reader);
+            Self::report_progress(this);
         }
     }
 
@@ -392,16 +392,8 @@ impl Rows {
     /// # Safety
     /// As for `run`.
     unsafe fn report_progress(this: *mut Self) {
-        // SAFETY: counters in shared memory.
-        unsafe {
-            let excluded = (*this).excluded + (*(*this).reader).filtered();
-            let update = |number: u32, value: u64| {
-                pg_sys::pgstat_progress_update_param(number.cast_signed(), value.cast_signed());
-            };
-            update(pg_sys::PROGRESS_COPY_TUPLES_PROCESSED, (*this).processed);
-            update(pg_sys::PROGRESS_COPY_TUPLES_EXCLUDED, excluded);
-            shim::fastcsv_shim_count_skipped(Referee::copy((*(*this).reader).referee()));
-        }
+        // SAFETY: the caller's promise.
+        unsafe { Reader::report_rows((*this).reader, (*this).processed, (*this).excluded) }
     }
 
     /// Lets everything go that is not the table's.

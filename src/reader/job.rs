@@ -131,7 +131,11 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
             encoding,
             fields,
             layout,
-            filter: wanted.filter.clone().map(|filter| filter.with_columns(|number| number - 1)),
+            // A row that a condition refuses is left out only if nothing in it can still turn out to be wrong.
+            filter: match &wanted.filter {
+                Some(filter) if !mixed => Some(filter.clone().with_columns(|number| number - 1)),
+                _ => None,
+            },
             output,
             settings,
             threads: budget.threads as usize,

@@ -533,13 +533,8 @@ impl Parallel {
             Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
             Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
         }
-        // SAFETY: plain counters in shared memory.
-        unsafe {
-            pg_sys::pgstat_progress_update_param(
-                pg_sys::PROGRESS_COPY_BYTES_PROCESSED.cast_signed(),
-                self.base.byte.cast_signed(),
-            );
-        }
+        // SAFETY: the referee lives as long as the scan.
+        unsafe { Referee::report_position(self.referee, self.base.byte) };
         if summary.is_last {
             self.is_done = true;
             if !self.rereads {
@@ -601,10 +596,7 @@ impl Parallel {
     /// Raises an error of reading, in the context of the first record that the awaited ticket lacks.
     fn raise_read_error(&self, error: &io::Error) -> ! {
         // SAFETY: the referee lives as long as the scan.
-        unsafe {
-            let place = Checkpoint { number: self.base.number + 1, ..self.base };
-            Referee::raise_read_error(self.referee, place, error)
-        }
+        unsafe { Referee::raise_read_error(self.referee, self.base, error) }
     }
 }
 

@@ -31,11 +31,10 @@ fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
 
 /*
  * Lets a parse go on at another record, read through a callback from now on, with nothing left of what was read
- * before. byte is the record's offset, for the progress report.
+ * before.
  */
 void
-fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, uint64 byte,
-					 copy_data_source_cb source)
+fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, copy_data_source_cb source)
 {
 	cstate->copy_src = COPY_CALLBACK;
 	cstate->data_source_cb = source;
@@ -50,8 +49,28 @@ fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, u
 	resetStringInfo(&cstate->line_buf);
 	cstate->cur_attname = NULL;
 	cstate->cur_attval = NULL;
-	cstate->bytes_processed = byte;
 	fastcsv_shim_start_at(cstate, line_number, line_end);
+}
+
+/*
+ * A callback is about to return count bytes, which end at a position of the input: COPY will add them to those it has
+ * reported. It reports the farthest position that anybody has come to.
+ */
+void
+fastcsv_shim_note_read(CopyFromState cstate, uint64 position, int32 count)
+{
+	cstate->bytes_processed = Max(cstate->bytes_processed, position) - count;
+}
+
+/* Tells the progress view that the input was read up to a position. */
+void
+fastcsv_shim_report_position(CopyFromState cstate, uint64 position)
+{
+	if (position > cstate->bytes_processed)
+	{
+		cstate->bytes_processed = position;
+		pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, position);
+	}
 }
 
 /*

@@ -53,8 +53,10 @@ typedef struct FastcsvErrorView
 } FastcsvErrorView;
 
 extern void fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end);
-extern void fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, uint64 byte,
+extern void fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end,
 								 copy_data_source_cb source);
+extern void fastcsv_shim_note_read(CopyFromState cstate, uint64 position, int32 count);
+extern void fastcsv_shim_report_position(CopyFromState cstate, uint64 position);
 extern void fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value);
 extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *text, int32 length);
 extern void fastcsv_shim_show_name_only(CopyFromState cstate);

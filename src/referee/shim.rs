@@ -191,9 +191,10 @@ unsafe extern "C-unwind" {
         state: pg_sys::CopyFromState,
         line_number: u64,
         line_end: i32,
-        byte: u64,
         source: pg_sys::copy_data_source_cb,
     );
+    pub(crate) fn fastcsv_shim_note_read(state: pg_sys::CopyFromState, position: u64, count: i32);
+    pub(crate) fn fastcsv_shim_report_position(state: pg_sys::CopyFromState, position: u64);
     pub(crate) fn fastcsv_shim_name_value(
         state: pg_sys::CopyFromState,
         line_number: u64,

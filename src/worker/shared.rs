@@ -69,6 +69,7 @@ pub(super) enum Verdict {
 }
 
 /// Why there is no worker.
+#[expect(clippy::enum_variant_names, reason = "each says what there is none of")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// No shared memory could be had.

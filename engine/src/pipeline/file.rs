@@ -4,8 +4,9 @@
 //! Reading goes on behind the range until its last record is whole, up to the longest record that is parsed here.
 
 use super::output::Output;
-use super::parse::{Chunk, Parsed, Parser, Tally};
+use super::parse::{Chunk, Parsed, Parser};
 use super::source::{ReadAt, read_exact_at};
+use super::tally::Tally;
 use super::{Shared, Stop};
 use crate::dialect::LineEnd;
 use crate::job::{self, Job};

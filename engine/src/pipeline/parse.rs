@@ -11,14 +11,15 @@
 
 use super::count::Counter;
 use super::output::Output;
-use super::plan::{Needed, Plan};
+use super::plan::Plan;
+use super::records::{Record, Records};
+use super::tally::Tally;
+use super::values::{ColumnScratch, Value};
 use super::{Shared, Stop};
-use crate::convert::{Datum, Scratch};
+use crate::convert::Datum;
 use crate::dialect::LineEnd;
 use crate::entry::{EntryKind, Mark};
 use crate::job::{self, Encoding};
-use crate::record::unquote;
-use crate::ring::{Outcome, Summary};
 use crate::scan::{Boundaries, QUOTED, State};
 use crate::tuple::{Former, OutOfMemory};
 
@@ -26,7 +27,7 @@ use crate::tuple::{Former, OutOfMemory};
 const CHUNK: usize = 128 * 1024;
 
 /// The longest character of UTF-8, in bytes.
-const LONGEST_CHARACTER: usize = 4;
+pub(super) const LONGEST_CHARACTER: usize = 4;
 
 /// What one thread needs for parsing, kept from ticket to ticket.
 pub(super) struct Parser<'s> {
@@ -37,14 +38,6 @@ pub(super) struct Parser<'s> {
     scratches: Vec<ColumnScratch>,
     values: Vec<Option<Datum<'static>>>,
     accounted: usize,
-}
-
-/// Memory for one needed column's value on its way.
-#[derive(Default)]
-struct ColumnScratch {
-    unquoted: Vec<u8>,
-    recoded: Vec<u8>,
-    built: Scratch,
 }
 
 /// The bytes of a segment that are in memory, from the next record on.
@@ -69,68 +62,6 @@ pub(super) enum Parsed {
     NeedsMore,
     /// So many bytes; the record behind them is an anomaly.
     Anomaly(usize),
-}
-
-/// What is counted of a ticket: the line bytes of [`LineEnd::line_byte`] and of [`LineEnd::copy_byte`].
-#[derive(Clone, Copy, Default)]
-pub(super) struct Tally {
-    pub(super) records: u64,
-    pub(super) lines: u64,
-    /// Bytes that COPY would count inside quotes, also those that end records.
-    pub(super) copy_bytes: u64,
-    pub(super) filtered: u64,
-    pub(super) declined: u64,
-}
-
-impl Tally {
-    /// Counts the line ends of some bytes.
-    fn count(&mut self, line_end: LineEnd, bytes: &[u8]) {
-        let count = |byte| memchr::memchr_iter(byte, bytes).count() as u64;
-        let lines = count(line_end.line_byte());
-        self.lines += lines;
-        self.copy_bytes +=
-            if line_end.line_byte() == line_end.copy_byte() { lines } else { count(line_end.copy_byte()) };
-    }
-
-    /// Counts the line ends of one record, which is known to hold none but its own.
-    #[inline]
-    fn count_one(&mut self) {
-        self.lines += 1;
-        self.copy_bytes += 1;
-    }
-
-    /// The mark of a record that starts at a byte, behind what was counted; `after` counts it too.
-    fn mark(&self, byte: u64, after: &Tally, length: usize) -> Mark {
-        Mark {
-            byte,
-            records: self.records as u32,
-            lines: self.lines as u32,
-            inner: self.inner() as u32,
-            own_inner: (after.copy_bytes - self.copy_bytes).saturating_sub(1) as u32,
-            length: length as u32,
-        }
-    }
-
-    /// Line ends inside quotes that COPY counts: where nothing is stray, all that end no record.
-    fn inner(&self) -> u64 {
-        self.copy_bytes.saturating_sub(self.records)
-    }
-
-    /// The ticket's summary.
-    pub(super) fn summary(&self, start: u64, end: u64, outcome: Outcome) -> Summary {
-        Summary {
-            outcome,
-            start,
-            end,
-            has_records: true,
-            records: self.records,
-            lines: self.lines,
-            inner: self.inner(),
-            filtered: self.filtered,
-            declined: self.declined,
-            ..Summary::default()
-        }
-    }
 }
 
 impl<'s> Parser<'s> {
@@ -397,124 +328,4 @@ fn first_invalid_utf8(bytes: &[u8]) -> Option<usize> {
 fn reuse<'a>(mut values: Vec<Option<Datum<'_>>>) -> Vec<Option<Datum<'a>>> {
     values.clear();
     values.into_iter().map(|_| None).collect()
-}
-
-/// The records of a chunk.
-struct Records<'c> {
-    boundaries: &'c Boundaries,
-    bytes: &'c [u8],
-    /// The offset of the first stray line end.
-    stray: Option<usize>,
-    /// The offset from which on records are not this segment's.
-    limit: u64,
-    is_end: bool,
-}
-
-impl Records<'_> {
-    /// The bytes of whole records that may be taken now, and how many records they are. In a file of CR the character
-    /// behind the last must be there too, unless the input ends.
-    fn span(&self, is_cr: bool) -> (usize, usize) {
-        let ends = self.boundaries.ends();
-        let end = |fields: u32| (ends[fields as usize - 1] & !QUOTED) as usize + 1;
-        let may_take = |end: usize| !is_cr || self.is_end || end + LONGEST_CHARACTER <= self.bytes.len();
-        let records = self.boundaries.records().iter().enumerate().rev();
-        let mut whole = records.map(|(before, &fields)| (end(fields), before + 1));
-        whole.find(|&(end, _)| may_take(end)).unwrap_or((0, 0))
-    }
-}
-
-/// One record of a chunk.
-struct Record<'c> {
-    /// The chunk up to the record's end, its line end included.
-    bytes: &'c [u8],
-    start: usize,
-    ends: &'c [u32],
-    /// Bytes of the line end.
-    line_end: usize,
-}
-
-impl<'c> Record<'c> {
-    /// The record without its line end.
-    fn content(&self) -> &'c [u8] {
-        &self.bytes[self.start..self.bytes.len() - self.line_end]
-    }
-
-    /// A field as it stands in the file, and whether it holds a quote.
-    #[inline]
-    fn field(&self, index: usize) -> (&'c [u8], bool) {
-        let start = if index == 0 { self.start } else { (self.ends[index - 1] & !QUOTED) as usize + 1 };
-        let end = self.ends[index];
-        let is_last = index + 1 == self.ends.len();
-        let content_end = (end & !QUOTED) as usize + 1 - if is_last { self.line_end } else { 1 };
-        (&self.bytes[start..content_end], end & QUOTED != 0)
-    }
-
-    /// Whether some field is exactly this text, unquoted.
-    fn has(&self, text: &[u8]) -> bool {
-        (0..self.ends.len()).map(|index| self.field(index)).any(|(raw, is_quoted)| !is_quoted && raw == text)
-    }
-}
-
-/// What became of a field.
-enum Value<'a> {
-    Null,
-    Of(Datum<'a>),
-    Declined,
-}
-
-impl Plan {
-    /// How long a text is in the server's encoding.
-    fn recoded_length(&self, text: &[u8]) -> usize {
-        match &self.encoding {
-            Encoding::Table(table) if !text.is_ascii() => {
-                let length = |byte: u8| if byte.is_ascii() { 1 } else { table[usize::from(byte)].len() };
-                text.iter().copied().map(length).sum()
-            }
-            _ => text.len(),
-        }
-    }
-
-    /// Converts one field.
-    #[inline]
-    fn value<'a>(
-        &'a self,
-        needed: &Needed,
-        raw: &'a [u8],
-        is_quoted: bool,
-        scratch: &'a mut ColumnScratch,
-    ) -> Result<Value<'a>, OutOfMemory> {
-        let ColumnScratch { unquoted, recoded, built } = scratch;
-        let content = if is_quoted { unquote(raw, self.quote, self.escape, unquoted)? } else { raw };
-        let is_null = if is_quoted {
-            needed.force_null && content == self.null
-        } else {
-            // COPY asks for FORCE_NOT_NULL first; only what is NULL after that can be made NULL by FORCE_NULL.
-            content == self.null && !needed.force_not_null
-        };
-        if is_null {
-            return Ok(Value::Null);
-        }
-        let content = match &self.encoding {
-            Encoding::Table(table) if !content.is_ascii() => recode(table, content, recoded)?,
-            _ => content,
-        };
-        let Some(converter) = &needed.converter else {
-            return Ok(Value::Of(Datum::Bytes(content)));
-        };
-        Ok(converter.convert(content, &self.settings, built).map_or(Value::Declined, Value::Of))
-    }
-}
-
-/// Text in the server's encoding.
-fn recode<'a>(table: &[Vec<u8>], text: &[u8], out: &'a mut Vec<u8>) -> Result<&'a [u8], OutOfMemory> {
-    out.clear();
-    out.try_reserve(LONGEST_CHARACTER * text.len()).map_err(|_| OutOfMemory)?;
-    for &byte in text {
-        if byte.is_ascii() {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(&table[usize::from(byte)]);
-        }
-    }
-    Ok(out)
 }

@@ -12,7 +12,8 @@ use std::io::Read;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::output::Output;
-use super::parse::{Chunk, Parsed, Parser, Tally};
+use super::parse::{Chunk, Parsed, Parser};
+use super::tally::Tally;
 use super::{Shared, Stop};
 use crate::entry::{EntryKind, Mark};
 use crate::job::{self, Job};

@@ -1,7 +1,6 @@
 //! A pipeline over bytes in memory, and a consumer that takes what comes of it, as the backend does.
 
 use std::io;
-use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,6 +9,8 @@ use fastcsv_engine::entry::{self, EntryKind, Mark};
 use fastcsv_engine::job::Job;
 use fastcsv_engine::pipeline::{Input, Pipeline, ReadAt, StartError, Wake};
 use fastcsv_engine::ring::{Consumer, Geometry, Next, Outcome, Ring, Summary};
+
+use crate::memory::Memory;
 
 /// Longer than any wait may be: who waits so long was forgotten.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,29 +50,6 @@ pub struct Delivered {
     pub tickets: Vec<Ticket>,
     /// The message of a thread's panic.
     pub panic: Option<String>,
-}
-
-/// One cache line, so that a vector of them is aligned as a ring wants it.
-#[repr(C, align(64))]
-#[derive(Clone)]
-struct Line([u8; Geometry::ALIGN]);
-
-/// Memory for a ring.
-pub struct Memory(Vec<Line>);
-
-impl Memory {
-    pub fn new(geometry: Geometry) -> Memory {
-        // What was there before must not matter.
-        Memory(vec![Line([0xa5; Geometry::ALIGN]); geometry.bytes().div_ceil(Geometry::ALIGN)])
-    }
-
-    /// A ring in this memory.
-    #[expect(unsafe_code, reason = "a ring lives in memory that it does not own")]
-    pub fn ring(&mut self, geometry: Geometry) -> Ring {
-        let base = NonNull::from(&mut self.0[..]).cast();
-        // SAFETY: the memory is aligned and large enough; whoever made it keeps it until everybody has ended.
-        unsafe { Ring::create(base, geometry) }
-    }
 }
 
 /// What wakes the consumer: a latch, once set it stays set until it is waited for.

@@ -3,6 +3,8 @@
 
 #[path = "../common/image.rs"]
 mod image;
+#[path = "../common/memory.rs"]
+mod memory;
 #[path = "../common/reference.rs"]
 mod reference;
 
