@@ -32,6 +32,7 @@ mod reader;
 mod referee;
 mod referee_test;
 mod settings;
+mod stream;
 mod types;
 mod worker;
 

@@ -184,6 +184,28 @@ rereadable_descriptor(CopyFromState cstate)
 	return fd;
 }
 
+/*
+ * Where COPY has opened an input that can be read only once, and has not read from it yet, it is to read through a
+ * callback from now on. Returns the descriptor, or -1 where this is not so.
+ */
+int32
+fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source)
+{
+	if (cstate->copy_src != COPY_FILE || cstate->copy_file == NULL || cstate->opts.binary ||
+		rereadable_descriptor(cstate) >= 0)
+		return -1;
+	cstate->copy_src = COPY_CALLBACK;
+	cstate->data_source_cb = source;
+	return fileno(cstate->copy_file);
+}
+
+/* Has the input's end been seen, by whoever has read it? */
+void
+fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end)
+{
+	cstate->raw_reached_eof = at_end;
+}
+
 void
 fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view)
 {

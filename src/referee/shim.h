@@ -64,6 +64,8 @@ extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, boo
 extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);
+extern int32 fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source);
+extern void fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end);
 extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
 extern void fastcsv_shim_view_error(FastcsvErrorView *view);
 extern void fastcsv_shim_add_context(const char *line);

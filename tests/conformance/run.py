@@ -3,7 +3,8 @@
 reference (core COPY, or file_fdw) and once through fastcsv, and the two outcomes must be the same.
 
   run.py --host SOCKETDIR --port N --mode fdw|copy|hook [--user U] [--cases cases.jsonl] [--dir DIR]
-         [--set NAME=VALUE]... [--parallel] [--only SUBSTRING] [--known known.json] [--context ignore] [-v]
+         [--program] [--option NAME=VALUE]... [--set NAME=VALUE]... [--parallel] [--only SUBSTRING]
+         [--known known.json] [--context ignore] [-v]
 
 modes
   fdw    reference: file_fdw foreign table        candidate: foreign table on SERVER fastcsv
@@ -16,10 +17,11 @@ constraint fields, and CONTEXT. The candidate may add context lines of its own A
   --set fastcsv.range_size=16 --set fastcsv.min_parallel_size=0
 --parallel holds each candidate without an error to the parallel path: a case that ran serially for a reason that is not in
 order (tests/lib/paths.py) differs.
+--option adds an option to the candidate's foreign table.
 --known names cases that differ by design ({name: reason}); a known case that stops differing is reported too.
 Exit status: 0 when nothing differs but what is known, 1 otherwise. Needs python3 and libpq only.
 """
-import argparse, base64, json, os, sys
+import argparse, base64, json, os, shlex, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import pq
@@ -48,11 +50,12 @@ def coldefs(case, foreign):
     return ", ".join(out + case.get("tcons", []))
 
 
-def foreign_table_sql(case, path, server):
-    opts = ["filename " + lit(path)]
+def foreign_table_sql(case, path, server, program, more):
+    opts = ["program " + lit("cat " + shlex.quote(path)) if program else "filename " + lit(path)]
     for k, v in case["options"]:
         if not isinstance(v, list):
             opts.append("%s %s" % (k, lit("true" if v is None else v)))
+    opts += ["%s %s" % (k, lit(v)) for k, v in more]
     return "CREATE FOREIGN TABLE t (%s) SERVER %s OPTIONS (%s)" % (coldefs(case, True), server, ", ".join(opts))
 
 
@@ -117,11 +120,11 @@ def run_load(conn, case, path, statement, settings, paths=None):
     return res
 
 
-def run_scan(conn, case, path, server, settings, paths=None):
+def run_scan(conn, case, path, server, settings, program, more=(), paths=None):
     prepare(conn)
     for s in case.get("fdw_pre", case.get("pre", [])):
         conn.must(s)
-    r = conn.exec(foreign_table_sql(case, path, server))
+    r = conn.exec(foreign_table_sql(case, path, server, program, more))
     if r["kind"] != "error":
         for s in settings + case.get("session", []):
             conn.must(s)
@@ -158,6 +161,8 @@ def main():
     ap.add_argument("--mode", choices=["fdw", "copy", "hook"], required=True)
     ap.add_argument("--cases", default=os.path.join(HERE, "cases.jsonl"))
     ap.add_argument("--dir", help="folder the case files lie in, as the server sees it (default: beside the cases)")
+    ap.add_argument("--program", action="store_true", help="scans read the output of a program that prints the file")
+    ap.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--parallel", action="store_true")
     ap.add_argument("--only", default="")
@@ -167,6 +172,7 @@ def main():
     a = ap.parse_args()
     folder = a.dir or os.path.dirname(os.path.abspath(a.cases))
     known = json.load(open(a.known)) if a.known else {}
+    more = [o.split("=", 1) for o in a.option]
     settings = ["SET %s = %s" % (n, lit(v)) for n, v in (s.split("=", 1) for s in a.set)]
     admin = pq.Conn("host=%s port=%s user=%s dbname=postgres" % (a.host, a.port, a.user))
     conns = {}
@@ -194,8 +200,8 @@ def main():
                 continue
         try:
             if a.mode == "fdw":
-                ref = run_scan(conn, case, path, "cases_file", [])
-                got = run_scan(conn, case, path, "fastcsv", settings, paths)
+                ref = run_scan(conn, case, path, "cases_file", [], a.program)
+                got = run_scan(conn, case, path, "fastcsv", settings, a.program, more, paths)
             elif a.mode == "copy":
                 ref = run_load(conn, case, path, copy_sql(case, path), [])
                 got = run_load(conn, case, path, candidate, settings, paths)
