@@ -137,7 +137,7 @@ def each_allocation(t):
     mallocs = Mallocs(t)
     postmaster = t.server.pid
     t.session = t.open()
-    t.session.must("SELECT count(*) FROM small_f")
+    t.session.must("SELECT count(*) FROM small_f WHERE at_gate(id) AND at_gate_of_load(id)")
     for pid in (t.session.pid, -1):
         clean = 0
         for count in range(1, 3000):
