@@ -24,7 +24,8 @@ ALL = (SCAN, MAPPED, LOAD)
 RECORDS = 100_000
 GATE = 30_000
 GATE_LOCK = 7001
-SETTINGS = ["fastcsv.min_parallel_size = 0", "fastcsv.range_size = '64kB'", "fastcsv.threads = 3"]
+# A session that has run a parallel query keeps shared memory of PostgreSQL's.
+SETTINGS = ["max_parallel_workers_per_gather = 0", "fastcsv.min_parallel_size = 0", "fastcsv.range_size = '64kB'", "fastcsv.threads = 3"]
 # What every server process has open.
 IGNORED_TARGETS = r"socket:|pipe:|anon_inode:|/dev/null$|.*/log$"
 # How long what must happen soon may take: a cancel, and the end of a worker. (This machine may be busy.)
