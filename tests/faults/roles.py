@@ -3,7 +3,7 @@ import itertools
 import os
 import random
 
-from harness import BOTH, LOAD, RECORDS, SCAN, row
+from harness import LOAD, RECORDS, SCAN, row
 
 ROLES = ["super", "reader", "plain", "owner", "inserter"]
 
@@ -29,7 +29,7 @@ def refusal(session, sql):
     return outcome["sqlstate"], outcome["message"], outcome.get("detail"), outcome.get("hint")
 
 
-@row("54", "every role: what COPY and file_fdw allow, and nothing else")
+@row("54", "every role: what COPY and file_fdw allow, and nothing else", quick=(LOAD,))
 def role_matrix(t):
     make_roles(t)
     t.errors_allowed = 1000
@@ -81,7 +81,7 @@ def load_privileges(t):
         drop_roles(t)
 
 
-@row("55", "objects that somebody has put in the way are not used")
+@row("55", "objects that somebody has put in the way are not used", quick=(LOAD,))
 def search_path(t):
     t.control.must("""CREATE SCHEMA trap;
         CREATE FUNCTION trap.lower(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$;
@@ -134,7 +134,7 @@ def no_leaks(t):
         os.remove(secret)
 
 
-@row("59", "options that mean harm: COPY's own answers")
+@row("59", "options that mean harm: COPY's own answers", quick=(LOAD,))
 def hostile_options(t):
     t.errors_allowed = 10_000
     rng = random.Random(1)

@@ -1,7 +1,7 @@
 """What SQL does to a scan or load in the middle: transactions, cursors, other nodes, other sessions. Rows 47 to 51."""
 import os
 
-from harness import BOTH, GATE, LOAD, RECORDS, SCAN, SOON, record, row
+from harness import GATE, LOAD, RECORDS, SCAN, record, row
 from server import wait_until
 
 TOTAL = str(RECORDS * (RECORDS + 1) // 2)
