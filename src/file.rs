@@ -8,6 +8,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
+use fastcsv_engine::locate::{Checkpoint, Place};
 use fastcsv_engine::pipeline::ReadAt;
 
 use crate::referee::Feed;
@@ -73,18 +74,20 @@ impl ReadAt for Borrowed {
 /// One record's own bytes, for the referee.
 pub(crate) struct RecordFeed {
     bytes: *const [u8],
-    descriptor: RawFd,
+    descriptor: Option<RawFd>,
+    start: Checkpoint,
 }
 
 impl RecordFeed {
-    /// A feed without bytes; the whole file can be read again by the descriptor.
-    pub(crate) fn new(descriptor: RawFd) -> Self {
-        Self { bytes: std::ptr::slice_from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), 0), descriptor }
+    /// A feed without bytes; the whole file can be read again by the descriptor, if there is one.
+    pub(crate) fn new(descriptor: Option<RawFd>) -> Self {
+        let none = std::ptr::slice_from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), 0);
+        Self { bytes: none, descriptor, start: Checkpoint::START }
     }
 
-    /// The bytes to feed next, which must stay where they are until the referee has read the record.
-    pub(crate) fn set(&mut self, bytes: *const [u8]) {
-        self.bytes = bytes;
+    /// The bytes to feed next, which must stay where they are until the referee has read the record, and the record's place.
+    pub(crate) fn set(&mut self, bytes: *const [u8], start: Checkpoint) {
+        (self.bytes, self.start) = (bytes, start);
     }
 }
 
@@ -99,7 +102,12 @@ impl Feed for RecordFeed {
     }
 
     fn descriptor(&self) -> Option<RawFd> {
-        Some(self.descriptor)
+        self.descriptor
+    }
+
+    fn place(&self, _copy_line: u64) -> Option<Place> {
+        let Checkpoint { line, record, byte, .. } = self.start;
+        Some(Place { line, record, byte, end: byte, open_quote: None })
     }
 }
 

@@ -130,6 +130,19 @@ pub(crate) fn name_node(attribute: &pg_sys::FormData_pg_attribute) -> *mut pg_sy
     unsafe { pg_sys::makeString(pg_sys::pstrdup(attribute.attname.data.as_ptr())).cast() }
 }
 
+/// Do the options ask for the binary format?
+///
+/// # Safety
+/// `options` must be a list of DefElems.
+pub(crate) unsafe fn is_binary(options: *mut pg_sys::List) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().any(|option| {
+            CStr::from_ptr((*option).defname) == c"format" && CStr::from_ptr(pg_sys::defGetString(option)) == c"binary"
+        })
+    }
+}
+
 /// Adds `format 'csv'` where no format is named.
 fn with_csv_format(mut options: PgList<pg_sys::DefElem>) -> *mut pg_sys::List {
     // SAFETY: the list's elements are DefElems with a C string for a name; the new one is allocated.

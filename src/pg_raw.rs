@@ -174,6 +174,15 @@ unsafe extern "C-unwind" {
     /// Does what a pending interrupt asks for.
     fn ProcessInterrupts();
 
+    /// Sleeps until the latch is set, the socket (here any descriptor that can be polled) is readable, or time is up.
+    pub(crate) fn WaitLatchOrSocket(
+        latch: *mut pg_sys::Latch,
+        events: c_int,
+        socket: pg_sys::pgsocket,
+        milliseconds: std::ffi::c_long,
+        event: u32,
+    ) -> c_int;
+
     /// Wakes who waits on a latch. Atomics and `kill`: it may be called from any thread.
     pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
 

@@ -6,8 +6,9 @@
 //!
 //! While PostgreSQL's parser reads serially nothing is counted on the way. When an error is being reported, the
 //! engine scans the file again up to COPY's number, through the descriptor COPY still holds, which is the same file
-//! even if another has taken its name. What cannot be known so (a pipe's bytes are gone; rows being written are
-//! numbered by the reader's line) is left out rather than guessed.
+//! even if another has taken its name. A stream's bytes are gone by then; whoever hands them to COPY keeps track
+//! ([`crate::stream`]). What cannot be known (rows being written are numbered by the reader's line) is left out rather
+//! than guessed.
 
 #![expect(unsafe_code, reason = "an error context callback, called by PostgreSQL with a pointer")]
 
@@ -17,6 +18,7 @@ use std::io::{self, Read};
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
 
 use fastcsv_engine::dialect::{Dialect, DialectBuilder, Quoting};
 use fastcsv_engine::locate::{self, Checkpoint, Located, Place};
@@ -25,6 +27,7 @@ use pgrx::{pg_guard, pg_sys};
 use crate::encoding;
 use crate::options::Source;
 use crate::pg_raw;
+use crate::referee::Feed;
 use crate::referee::shim::{self, CopyView, ErrorView, Format};
 
 /// An error context that adds our line. It must lie directly below COPY's own context on PostgreSQL's stack, and
@@ -34,26 +37,49 @@ pub(crate) struct PositionContext {
     source: Source,
     /// Where this read began.
     start: Checkpoint,
-    /// A descriptor of the file, where COPY does not have one.
-    descriptor: Option<RawFd>,
+    places: Places,
     /// Records read so far since `start`, where they are counted.
     records: Option<u64>,
+}
+
+/// How the place of a record is found.
+#[derive(Clone, Copy)]
+pub(crate) enum Places {
+    /// Through the descriptor that COPY has open, if it is a file's.
+    ByCopy,
+    /// Through another descriptor of the same file.
+    ByFile(RawFd),
+    /// Whoever feeds COPY knows; it must live as long as the read goes on.
+    ByFeed(NonNull<dyn Feed>),
+    /// The record is the one at which the read began.
+    AtStart,
+}
+
+impl Places {
+    /// Those of a read from a feed.
+    ///
+    /// # Safety
+    /// The feed must be alive, and stay so as long as these are used.
+    pub(crate) unsafe fn of(feed: NonNull<dyn Feed>) -> Places {
+        // SAFETY: the caller's promise.
+        unsafe { feed.as_ref() }.descriptor().map_or(Places::ByFeed(feed), Places::ByFile)
+    }
 }
 
 impl PositionContext {
     /// For a COPY whose records nobody counts on the way.
     pub(crate) fn uncounted(source: Source) -> Self {
-        Self { records: None, ..Self::counting(source, Checkpoint::START, None) }
+        Self { records: None, ..Self::counting(source, Checkpoint::START, Places::ByCopy) }
     }
 
     /// For a read that tells of each record by [`PositionContext::count_record`], begun at `start`.
-    pub(crate) fn counting(source: Source, start: Checkpoint, descriptor: Option<RawFd>) -> Self {
+    pub(crate) fn counting(source: Source, start: Checkpoint, places: Places) -> Self {
         let callback = pg_sys::ErrorContextCallback {
             previous: std::ptr::null_mut(),
             callback: Some(add_position),
             arg: std::ptr::null_mut(),
         };
-        Self { callback, source, start, descriptor, records: Some(0) }
+        Self { callback, source, start, places, records: Some(0) }
     }
 
     /// The context below ours on PostgreSQL's stack.
@@ -62,8 +88,8 @@ impl PositionContext {
     }
 
     /// The read goes on at `start`.
-    pub(crate) fn restart(&mut self, start: Checkpoint, descriptor: Option<RawFd>) {
-        (self.start, self.descriptor, self.records) = (start, descriptor, Some(0));
+    pub(crate) fn restart(&mut self, start: Checkpoint, places: Places) {
+        (self.start, self.places, self.records) = (start, places, Some(0));
     }
 
     /// The input whose records are read.
@@ -74,6 +100,11 @@ impl PositionContext {
     /// Records read since the start, a header not counted.
     pub(crate) fn records(&self) -> u64 {
         self.records.unwrap_or(0)
+    }
+
+    /// The number of the record behind those that were read; a header must be counted by who knows of it.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.start.record + self.records()
     }
 
     /// One more record was read.
@@ -125,7 +156,7 @@ impl PositionContext {
         if !is_of_a_row {
             return nothing; // rows are being written, and COPY shows the line its reader is at
         }
-        if let Some(place) = self.locate(copy, error) {
+        if let Some(place) = self.locate(copy) {
             // The header is no record.
             let record = place.record.checked_sub(u64::from(copy.has_header)).filter(|record| *record > 0);
             return Known { place: Some(place), record };
@@ -144,19 +175,21 @@ impl PositionContext {
         }
     }
 
-    /// Scans the file again for the record that COPY's line number belongs to.
-    ///
-    /// A quote that is left open matters only to who reports that; and COPY has then read to the file's end too.
-    fn locate(&self, copy: &CopyView, error: &ErrorView) -> Option<Place> {
-        let descriptor = self.descriptor.or_else(|| (copy.descriptor >= 0).then_some(copy.descriptor))?;
+    /// The record that COPY's line number belongs to: the file is scanned again for it, or somebody knows.
+    fn locate(&self, copy: &CopyView) -> Option<Place> {
+        let descriptor = match self.places {
+            Places::ByCopy => (copy.descriptor >= 0).then_some(copy.descriptor)?,
+            Places::ByFile(descriptor) => descriptor,
+            // SAFETY: it lives as long as the read goes on.
+            Places::ByFeed(feed) => return unsafe { feed.as_ref() }.place(copy.line_number),
+            Places::AtStart => {
+                let Checkpoint { line, record, byte, .. } = self.start;
+                return Some(Place { line, record, byte, end: byte, open_quote: None });
+            }
+        };
         let dialect = dialect(copy)?;
         let mut bytes = Reread { file: borrow(descriptor), offset: self.start.byte };
-        let (start, number) = (self.start, copy.line_number);
-        let located = match is_bad_format(error) {
-            true => locate::locate(&mut bytes, &dialect, start, number, &mut no_interrupt_pending),
-            false => locate::locate_start(&mut bytes, &dialect, start, number, &mut no_interrupt_pending),
-        };
-        match located {
+        match locate::locate(&mut bytes, &dialect, self.start, copy.line_number, &mut no_interrupt_pending) {
             Ok(Located::Found(place)) => Some(place),
             Ok(Located::Beyond | Located::Stopped) | Err(_) => None,
         }

@@ -11,6 +11,7 @@
 
 #![expect(unsafe_code, reason = "lives in PostgreSQL's memory and fills its slots")]
 
+mod input;
 mod job;
 mod mixed;
 mod parallel;
@@ -134,9 +135,19 @@ impl Reader {
         }
     }
 
-    /// Is the next call of [`Reader::next`] the one that may start a worker? It then needs the filter.
+    /// Is the next call of [`Reader::next`] the one that may start a worker? It then needs the filter. For a stream, whose
+    /// size nobody knows, that is when so much has come that the rest may be worth it.
     pub(crate) fn is_undecided(&self) -> bool {
-        matches!(self.path, Path::Undecided) && self.rows > 0
+        matches!(self.path, Path::Undecided) && self.rows > 0 && !self.is_small_stream()
+    }
+
+    /// Is it a stream of which less has come yet than a worker is started for?
+    fn is_small_stream(&self) -> bool {
+        // SAFETY: the referee and its stream live as long as the reader.
+        unsafe {
+            let stream = Referee::stream(self.referee);
+            !stream.is_null() && (*stream).received() < settings::min_parallel_size()
+        }
     }
 
     /// Decides who reads on behind the first row; the threads are handed the filter, and the values of attributes that are
@@ -274,11 +285,11 @@ impl Reader {
         }
     }
 
-    /// What COPY's counter says at the end of the input, if the referee has not come there itself.
-    pub(crate) fn end_number(&self) -> Option<u64> {
+    /// The place behind the last record, if the referee has not come there itself.
+    pub(crate) fn end_place(&self) -> Option<Checkpoint> {
         match self.path {
             // SAFETY: as above.
-            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_number),
+            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_place),
             Path::Undecided | Path::Serial(_) => None,
         }
     }
@@ -350,6 +361,7 @@ impl Reader {
     pub(crate) fn run(&self, operation: &'static str) -> Option<Run> {
         let run = Run { operation, rows: self.rows, time: self.started?.elapsed(), path: "serial", ..Run::default() };
         Some(match self.path {
+            Path::Undecided if self.is_small_stream() => Run { reason: Some(SMALL_STREAM), ..run },
             Path::Undecided => run,
             Path::Serial(reason) => Run { reason: Some(reason), ..run },
             // SAFETY: the parallel part lives as long as the reader.
@@ -398,6 +410,9 @@ impl Reader {
         }
     }
 }
+
+/// Why a stream is read serially from its start to its end.
+const SMALL_STREAM: Serial = "the input is smaller than fastcsv.min_parallel_size";
 
 /// Tells whoever wants to know why a file is read serially.
 fn tell_serial(reason: Serial) {

@@ -23,13 +23,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use fastcsv_engine::dialect::LineEnd;
-use fastcsv_engine::locate::Checkpoint;
-use pgrx::pg_sys;
+use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
+use pgrx::{PgMemoryContexts, pg_sys};
 
-use crate::options::Source;
+use crate::options::{Source, is_binary};
 use crate::pg_raw;
-use crate::position::PositionContext;
+use crate::position::{Places, PositionContext};
+use crate::stream::{self, Pipe, Stream};
 use shim::{CopyOptions, CopyView};
 
 /// Where a referee's bytes come from when it does not open the file itself.
@@ -39,6 +40,14 @@ pub(crate) trait Feed {
 
     /// A descriptor through which the whole file can be read again, if there is one.
     fn descriptor(&self) -> Option<RawFd>;
+
+    /// COPY's parser has taken one more record, all of which was handed to it.
+    fn took_record(&mut self) {}
+
+    /// Where the record starts that owns COPY's line number, if there is no descriptor and that is known.
+    fn place(&self, _copy_line: u64) -> Option<Place> {
+        None
+    }
 }
 
 /// PostgreSQL's COPY parser over one input. Lives at a fixed address in PostgreSQL's memory, since the error
@@ -48,8 +57,18 @@ pub(crate) struct Referee {
     position: PositionContext,
     copy_context: pg_sys::ErrorContextCallback,
     feed: Option<NonNull<dyn Feed>>,
+    /// Whether the feed is still to be told that a record was taken: as long as there may be errors about that record, the feed
+    /// finds its place.
+    took_record: bool,
+    /// The input, if it is one that can be read only once; else null.
+    stream: *mut Stream,
     /// The offset of what the feed delivers next.
     feed_position: u64,
+    /// Headers read since the last restart: COPY's parser reads one as no row.
+    headers: u64,
+    /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
+    /// shows the value that was wrong.
+    behind_skipped: Option<u64>,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
 }
@@ -90,21 +109,105 @@ impl Referee {
     /// The relation must stay open, and everything else in the opening allocated, for as long as the referee is used.
     /// Nothing with a destructor may be alive on the caller's frame (see [`pg_raw`]).
     pub(crate) unsafe fn open(opening: &Opening) -> *mut Self {
-        let Opening { relation, source, options, parse, condition, columns } = *opening;
+        let source = opening.source;
         // SAFETY: the caller's promise.
         unsafe {
-            let condition = condition.cast();
-            let state = pg_raw::BeginCopyFrom(
-                parse,
-                relation,
-                condition,
-                source.name,
-                source.is_program,
-                None,
-                columns,
-                options,
-            );
-            Self::allocate(state, PositionContext::counting(source, Checkpoint::START, None), None, 0)
+            let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
+            let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
+            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
+            let this = Self::allocate(state, position, None, 0);
+            if is_fifo {
+                match Pipe::open_fifo(source.name) {
+                    Ok(pipe) => Self::read_stream(this, pipe),
+                    Err(error) => {
+                        // COPY knows better how to say it.
+                        Self::begin(opening, None);
+                        stream::raise_open_error(&error, source.name)
+                    }
+                }
+            } else {
+                let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));
+                if descriptor >= 0 {
+                    Self::read_stream(this, Pipe::of_copy(descriptor));
+                }
+            }
+            this
+        }
+    }
+
+    /// Begins a COPY that opens its source itself, or reads from a callback.
+    ///
+    /// # Safety
+    /// As for [`Referee::open`].
+    unsafe fn begin(opening: &Opening, callback: pg_sys::copy_data_source_cb) -> pg_sys::CopyFromState {
+        let Opening { relation, source, options, parse, condition, columns } = *opening;
+        let (name, is_program) = match callback {
+            None => (source.name, source.is_program),
+            Some(_) => (std::ptr::null(), false),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_raw::BeginCopyFrom(parse, relation, condition.cast(), name, is_program, callback, columns, options)
+        }
+    }
+
+    /// Begins a COPY of a FIFO, which it would open by waiting for somebody who writes to it, in a way that cannot be
+    /// interrupted.
+    ///
+    /// # Safety
+    /// As for [`Referee::open`].
+    unsafe fn begin_fifo(opening: &Opening) -> pg_sys::CopyFromState {
+        // SAFETY: the caller's promise.
+        let state = unsafe { Self::begin(opening, Some(read_feed)) };
+        stream::tell_progress_file();
+        state
+    }
+
+    /// Lets COPY read a stream, which nobody has read from yet.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    unsafe fn read_stream(this: *mut Self, pipe: Pipe) {
+        // SAFETY: the caller's promise. The stream goes with the memory that the referee is in.
+        unsafe {
+            let view = CopyView::of((*this).state);
+            let dialect = crate::position::dialect(&view);
+            let stream = Stream::new(Box::new(pipe), dialect.as_ref(), view.has_header);
+            drop(dialect);
+            let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
+            let stream = memory.leak_and_drop_on_delete(stream);
+            let feed: NonNull<dyn Feed> = NonNull::new_unchecked(stream);
+            (*this).stream = stream;
+            (*this).feed = Some(feed);
+            (*this).position.restart(Checkpoint::START, Places::ByFeed(feed));
+        }
+    }
+
+    /// The input, if it is one that can be read only once; else null. It lives as long as the referee.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn stream(this: *mut Self) -> *mut Stream {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::settle(this);
+            (*this).stream
+        }
+    }
+
+    /// The row that was read last is done with: there will be no more errors about it.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    #[inline]
+    pub(crate) unsafe fn settle(this: *mut Self) {
+        // SAFETY: the caller's promise; the feed lives as long as COPY reads from it.
+        unsafe {
+            if std::mem::take(&mut (*this).took_record)
+                && let Some(mut feed) = (*this).feed
+            {
+                feed.as_mut().took_record();
+            }
         }
     }
 
@@ -135,7 +238,7 @@ impl Referee {
             );
             // COPY adds one when it begins the record.
             shim::fastcsv_shim_start_at(state, start.number - 1, eol_type(start.line_end));
-            let position = PositionContext::counting(source, start, feed.as_ref().descriptor());
+            let position = PositionContext::counting(source, start, Places::of(feed));
             Self::allocate(state, position, Some(feed), start.byte)
         }
     }
@@ -148,10 +251,13 @@ impl Referee {
     pub(crate) unsafe fn restart(this: *mut Self, feed: NonNull<dyn Feed>, start: Checkpoint) {
         // SAFETY: the caller's promise; the feed is asked for its descriptor only.
         unsafe {
-            let line_end = eol_type(start.line_end);
-            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, Some(read_feed));
-            (*this).position.restart(start, feed.as_ref().descriptor());
+            let (state, line_end) = ((*this).state, eol_type(start.line_end));
+            let keep_value = Self::shows_skipped(this, start.record);
+            shim::fastcsv_shim_restart(state, start.number - 1, line_end, keep_value, Some(read_feed));
+            (*this).headers = 0;
+            (*this).position.restart(start, Places::of(feed));
             ((*this).feed, (*this).feed_position) = (Some(feed), start.byte);
+            (*this).took_record = false;
         }
     }
 
@@ -164,8 +270,9 @@ impl Referee {
         // SAFETY: the caller's promise.
         unsafe {
             let outer = pg_sys::error_context_stack;
-            let descriptor = CopyView::of((*this).state).descriptor;
-            (*this).position.restart(place, (*this).feed.map_or(Some(descriptor), |feed| feed.as_ref().descriptor()));
+            let descriptor =
+                (*this).feed.map_or(Some(CopyView::of((*this).state).descriptor), |feed| feed.as_ref().descriptor());
+            (*this).position.restart(place, descriptor.map_or(Places::AtStart, Places::ByFile));
             if !(*this).is_entered {
                 (*this).push_contexts(outer);
             }
@@ -231,7 +338,7 @@ impl Referee {
     /// As for [`Referee::next_row`].
     pub(crate) unsafe fn point_at(this: *mut Self, place: Checkpoint, descriptor: RawFd) {
         // SAFETY: the caller's promise.
-        unsafe { (*this).position.restart(place, Some(descriptor)) }
+        unsafe { (*this).position.restart(place, Places::ByFile(descriptor)) }
     }
 
     /// Raises the error of a read that failed, with COPY's line number at `place`.
@@ -242,7 +349,7 @@ impl Referee {
         // SAFETY: the caller's promise. Whoever catches the error takes the contexts off.
         unsafe {
             Self::enter(this, place);
-            shim::fastcsv_shim_hide_line((*this).state, place.number);
+            shim::fastcsv_shim_hide_line((*this).state, place.number, false);
             shim::raise_read_error(error, (*this).position.source().name)
         }
     }
@@ -302,7 +409,19 @@ impl Referee {
         // SAFETY: palloc returns memory large and aligned enough (8 bytes) for this plain struct, or raises an error.
         unsafe {
             let place: *mut Self = pg_sys::palloc(size_of::<Self>()).cast();
-            place.write(Self { state, position, copy_context, feed, feed_position, is_entered: false });
+            let headers = u64::from(CopyView::of(state).has_header && feed.is_none());
+            place.write(Self {
+                state,
+                position,
+                copy_context,
+                feed,
+                feed_position,
+                headers,
+                behind_skipped: None,
+                took_record: false,
+                stream: std::ptr::null_mut(),
+                is_entered: false,
+            });
             place
         }
     }
@@ -328,11 +447,13 @@ impl Referee {
             if !(*this).is_entered {
                 (*this).push_contexts(outer);
             }
+            Self::settle(this);
             READING.store(this, Ordering::Relaxed);
             let found = pg_raw::NextCopyFrom((*this).state, expressions, values, nulls);
             pg_sys::error_context_stack = outer;
             if found {
                 (*this).position.count_record();
+                (*this).took_record = true;
             }
             found
         }
@@ -394,6 +515,7 @@ impl Referee {
         unsafe {
             let skipped = shim::fastcsv_shim_row_was_skipped((*this).state);
             if skipped {
+                (*this).behind_skipped = Some((*this).position.next_record() + (*this).headers);
                 let outer = pg_sys::error_context_stack;
                 if !(*this).is_entered {
                     (*this).push_contexts(outer);
@@ -403,6 +525,15 @@ impl Referee {
             }
             skipped
         }
+    }
+
+    /// Does COPY's error context still show a value of the record before this one, which was passed over?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn shows_skipped(this: *mut Self, record: u64) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).behind_skipped == Some(record) }
     }
 
     /// Says how many rows were passed over, as a load or as a scan does.
@@ -424,6 +555,12 @@ impl Referee {
     pub(crate) unsafe fn end(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
+            let stream = (*this).stream;
+            if !stream.is_null() {
+                // Whether a program was left to itself before its end decides what may have become of it.
+                shim::fastcsv_shim_set_at_end((*this).state, (*stream).is_at_end());
+                (*stream).close();
+            }
             pg_raw::EndCopyFrom((*this).state);
             pg_sys::pfree(this.cast());
         }

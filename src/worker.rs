@@ -11,10 +11,11 @@
 //! **Ending badly.** A worker that dies, or whose thread panics, is noticed by the backend, which raises one ERROR. The
 //! backend's own death ends the worker through the postmaster.
 
+mod inflow;
 mod launch;
 mod main;
 mod shared;
 
-pub(crate) use launch::Worker;
+pub(crate) use launch::{Input, Trouble, Worker};
 pub(crate) use main::run;
 pub(crate) use shared::Refusal;

@@ -92,6 +92,11 @@ impl ByteRing {
         ByteRing { base, capacity }
     }
 
+    /// The most bytes it holds.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// The side that writes.
     ///
     /// # Safety
@@ -128,13 +133,17 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Bytes for which there is room, in one piece or two.
+    pub fn free(&self) -> usize {
+        let head = self.ring.head();
+        let used = head.writer.count.load(Ordering::Relaxed) - head.reader.count.load(Ordering::Acquire);
+        self.ring.capacity - used as usize
+    }
+
     /// Room for the next bytes: some of it, but none only if there is none.
     pub fn room(&mut self) -> &mut [u8] {
-        let head = self.ring.head();
-        let written = head.writer.count.load(Ordering::Relaxed);
-        let used = written - head.reader.count.load(Ordering::Acquire);
-        let (start, straight) = self.ring.at(written);
-        let length = straight.min(self.ring.capacity - used as usize);
+        let (start, straight) = self.ring.at(self.ring.head().writer.count.load(Ordering::Relaxed));
+        let length = straight.min(self.free());
         // SAFETY: the reader has done with these bytes, and does not look at them before they are written.
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) }
     }

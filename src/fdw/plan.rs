@@ -5,14 +5,13 @@
 
 #![expect(unsafe_code, reason = "planner callbacks, which receive and build nodes by pointer")]
 
-use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
 use super::{count, filter};
-use crate::options::{Source, TableOptions, name_node};
+use crate::options::{Source, TableOptions, is_binary, name_node};
 use crate::pg_compat::{self, PathParts};
 use crate::types;
 
@@ -244,19 +243,6 @@ unsafe fn converts_all(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) ->
         });
         pg_sys::table_close(heap, pg_sys::AccessShareLock.cast_signed());
         converts_all
-    }
-}
-
-/// Does the list name COPY's binary format?
-///
-/// # Safety
-/// `options` must be a list of DefElems.
-unsafe fn is_binary(options: *mut pg_sys::List) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().any(|option| {
-            CStr::from_ptr((*option).defname) == c"format" && CStr::from_ptr(pg_sys::defGetString(option)) == c"binary"
-        })
     }
 }
 

@@ -49,10 +49,29 @@ pub(crate) struct Wanted {
     pub(crate) filter: Option<Filter>,
     /// The byte at which the first record to parse starts.
     pub(crate) start: u64,
-    /// The file's size.
-    pub(crate) size: u64,
     pub(crate) line_end: LineEnd,
-    pub(crate) io: Io,
+    pub(crate) origin: Origin,
+}
+
+/// What the bytes come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    File {
+        /// Its size.
+        size: u64,
+        io: Io,
+    },
+    Stream,
+}
+
+impl Origin {
+    /// How many bytes come from `start` on. Of a stream nobody knows; it is taken to be long.
+    fn length(self, start: u64) -> u64 {
+        match self {
+            Origin::File { size, .. } => size - start,
+            Origin::Stream => 1 << 40,
+        }
+    }
 }
 
 impl Wanted {
@@ -99,7 +118,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
             settings.utf8 = false;
             settings.single_byte &= !options.needs_transcoding;
         }
-        let budget = Budget::new(wanted.size - wanted.start, if wanted.places { KEPT } else { 0 });
+        let budget = Budget::new(wanted.origin.length(wanted.start), if wanted.places { KEPT } else { 0 });
         let output = match (wanted.count_only, mixed) {
             (true, _) => Output::Count,
             (false, true) => Output::MixedRows,
@@ -108,7 +127,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
         };
         let job = Job {
             syntax,
-            input: Input::File { start: wanted.start, size: wanted.size, range_size: budget.range_size, io: wanted.io },
+            input: budget.input(wanted),
             encoding,
             fields,
             layout,
@@ -264,6 +283,14 @@ impl Budget {
             longest_record,
             pool: wanted_pool.max(least_pool).min(half.max(least_pool)),
             kept,
+        }
+    }
+
+    fn input(&self, wanted: &Wanted) -> Input {
+        let start = wanted.start;
+        match wanted.origin {
+            Origin::File { size, io } => Input::File { start, size, range_size: self.range_size, io },
+            Origin::Stream => Input::Stream { start, segment_size: self.range_size as usize },
         }
     }
 

@@ -4,8 +4,8 @@
 //! has to be read by COPY's own parser, its line number, and the place in the file, are known exactly:
 //!
 //! * a record that travels as it is (a declined value, a wrong number of fields) is read by the referee from its own bytes;
-//! * behind an anomaly the referee reads the file itself, from that record up to the end of the ticket's range. A
-//!   [`Walker`] goes along and tells where each record starts. If the referee met no error, the scan goes on with the next ticket.
+//! * behind an anomaly the referee reads the input itself ([`super::input`]), from that record up to the end of the ticket's
+//!   range or segment. If it met no error, the scan goes on with the next ticket.
 //!
 //! **Nothing here has a destructor on its frames**: the referee's errors jump over them.
 
@@ -14,27 +14,25 @@
 use std::io;
 use std::ptr::NonNull;
 
-use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::{self, EntryKind, Mark};
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Attribute, Constant, Input, Job, Output};
+use fastcsv_engine::job::{Attribute, Constant, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
-use fastcsv_engine::scan::Level;
 use fastcsv_engine::tuple::{self, Found as Value};
-use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys;
 
+use super::input::Input;
 use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
 use super::{Found, Item, RowPlace};
 use crate::fault::{Countdown, Point};
-use crate::file::{Borrowed, Change, RangeFeed, RecordFeed, Stamp};
+use crate::file::{Change, RecordFeed};
 use crate::last_run::Run;
 use crate::memory;
 use crate::pg_raw;
 use crate::referee::{Feed, Referee};
-use crate::worker::{Refusal, Worker};
+use crate::worker::{Refusal, Trouble, Worker};
 
 /// What a scan has done, for EXPLAIN ANALYZE and `fastcsv_last_run()`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,12 +48,7 @@ pub(crate) struct Totals {
 pub(crate) struct Parallel {
     worker: Worker,
     referee: *mut Referee,
-    file: Borrowed,
-    dialect: Dialect,
-    range_size: u64,
-    start: u64,
-    /// What the file was like when the scan began.
-    stamp: Stamp,
+    input: Input,
     panic: Countdown,
     /// Where the awaited ticket's segment begins, as far as records go.
     base: Checkpoint,
@@ -77,9 +70,9 @@ pub(crate) struct Parallel {
     delivered: u64,
     /// A record that comes behind the pending rows.
     held: Option<(Mark, u32)>,
-    reread: Option<Reread>,
+    /// Whether the referee has a second look at what is left behind an anomaly.
+    rereads: bool,
     feed: RecordFeed,
-    range_feed: RangeFeed,
     mixed: Option<Mixed>,
     form: Form,
     /// The attributes that are set, for [`Form::Few`].
@@ -90,20 +83,6 @@ pub(crate) struct Parallel {
     /// Whether the end is one that COPY saw in the data.
     ended_early: bool,
     totals: Totals,
-}
-
-/// The second look at what is left of a segment behind an anomaly.
-struct Reread {
-    walker: Walker,
-    /// Records that start here are the next ticket's.
-    until: u64,
-}
-
-/// The file as a whole.
-struct Whole {
-    file: Borrowed,
-    dialect: Dialect,
-    stamp: Stamp,
 }
 
 /// What starting a parallel scan needs.
@@ -127,27 +106,11 @@ impl Parallel {
     pub(crate) unsafe fn start(start: &Start) -> Result<Parallel, Serial> {
         // SAFETY: the caller's promise.
         unsafe {
-            let (view, options) = Referee::views(start.referee);
-            if view.descriptor < 0 {
-                return Err("the input is not a regular file");
-            }
             if pg_sys::IsInParallelMode() {
                 return Err("the query runs in parallel already");
             }
-            let file = Borrowed::new(view.descriptor);
-            let stamp = file.stamp().map_err(|_| "the file cannot be looked at")?;
-            let size = stamp.size;
-            if size < crate::settings::min_parallel_size() {
-                return Err("the file is smaller than fastcsv.min_parallel_size");
-            }
-            let Some(dialect) = crate::position::dialect(&view) else {
-                return Err("the file's structure cannot be seen in its bytes");
-            };
-            let records = Referee::records_read(start.referee) + u64::from(view.has_header);
-            let Some(base) = find_start(&file, &dialect, size, records) else {
-                return Err("the file ends with its first record");
-            };
-            let line_end = base.line_end.expect("a record ended before this one");
+            let (input, base) = Input::of(start.referee)?;
+            let (view, options) = Referee::views(start.referee);
             let wanted = Wanted {
                 descriptor: (*start.relation).rd_att,
                 count_only: start.wanted.count_only,
@@ -155,29 +118,21 @@ impl Parallel {
                 constants: start.constants.clone(),
                 filter: start.filter.clone(),
                 start: base.byte,
-                size,
-                line_end,
-                io: start.wanted.io,
+                line_end: base.line_end.expect("a record ended before this one"),
+                origin: input.origin(start.wanted.io),
             };
             let (job, geometry) = job::plan(&view, &options, &wanted)?;
-            let fault = crate::settings::fault();
-            let worker = Worker::launch(&job, view.descriptor, geometry, fault);
+            let worker = Worker::launch(&job, input.for_worker(&job), geometry, crate::settings::fault());
             let mut worker = worker.map_err(|refusal| refusal.reason())?;
             if start.wanted.places {
                 worker.consumer.keep();
             }
             let mixed = (job.output == Output::MixedRows).then(|| Mixed::new(wanted.descriptor, &job));
-            let dialect = dialect.with_line_end(line_end);
-            Ok(Self::new(start, worker, Whole { file, dialect, stamp }, &job, base, mixed))
+            Ok(Self::new(start, worker, input.with_job(&job), &job, base, mixed))
         }
     }
 
-    fn new(start: &Start, worker: Worker, whole: Whole, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
-        let Whole { file, dialect, stamp } = whole;
-        let range_size = match job.input {
-            Input::File { range_size, .. } => range_size,
-            Input::Stream { .. } => stamp.size,
-        };
+    fn new(start: &Start, worker: Worker, input: Input, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
         // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first row.
         let tuple = unsafe {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
@@ -192,14 +147,11 @@ impl Parallel {
             false if 2 * few.len() <= job.layout.attributes.len() => Form::Few,
             false => Form::Whole,
         };
-        let descriptor = file.descriptor();
         Parallel {
             worker,
             referee: start.referee,
-            dialect,
-            range_size,
-            start: base.byte,
-            stamp,
+            feed: RecordFeed::new(input.descriptor()),
+            input,
             panic: crate::settings::fault().countdown(Point::BackendPanic),
             base,
             offset: 0,
@@ -213,11 +165,7 @@ impl Parallel {
             pending: 0,
             delivered: 0,
             held: None,
-            reread: None,
-            feed: RecordFeed::new(descriptor),
-            // SAFETY: COPY keeps the file open for as long as the referee lives.
-            range_feed: unsafe { RangeFeed::new(descriptor, stamp.size) },
-            file,
+            rereads: false,
             mixed,
             form,
             few,
@@ -295,7 +243,7 @@ impl Parallel {
                     }
                     continue;
                 }
-                if (*this).reread.is_some() {
+                if (*this).rereads {
                     match Self::reread_row(this, slot, expressions) {
                         Some(true) => return Ok(Item::InSlot { place: None }),
                         Some(false) => return Ok(Item::End),
@@ -318,7 +266,12 @@ impl Parallel {
                         return Ok(Item::InSlot { place: Some(place) });
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
-                    Some((EntryKind::Rest, ..)) => unreachable!("only a stream has a rest"),
+                    Some((EntryKind::Rest, mark, length)) => {
+                        let rest = std::slice::from_raw_parts((*this).tuple.t_data.cast::<u8>(), length as usize);
+                        if let Err(error) = (*this).input.keep_rest(rest, mark) {
+                            (*this).raise_read_error(&error);
+                        }
+                    }
                     None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
                     None => return Ok(Item::Full),
                 }
@@ -338,9 +291,9 @@ impl Parallel {
         self.totals.filtered
     }
 
-    /// What COPY's counter says at the end of the input, once that was reached without the referee.
-    pub(crate) fn end_number(&self) -> Option<u64> {
-        (self.is_done && !self.ended_early).then_some(self.base.number)
+    /// The place behind the last record, once that was reached without the referee.
+    pub(crate) fn end_place(&self) -> Option<Checkpoint> {
+        (self.is_done && !self.ended_early).then_some(self.base)
     }
 
     /// Blocks that are kept are not needed any more.
@@ -472,9 +425,10 @@ impl Parallel {
         // SAFETY: the caller's promise; the bytes and the feed stay where they are while the referee reads them.
         unsafe {
             let bytes = std::slice::from_raw_parts((*this).tuple.t_data.cast::<u8>(), length as usize);
-            (*this).feed.set(bytes);
+            let place = (*this).place(mark);
+            (*this).feed.set(bytes, place);
             let feed: NonNull<dyn Feed> = NonNull::from(&mut (*this).feed);
-            Referee::restart((*this).referee, feed, (*this).place(mark));
+            Referee::restart((*this).referee, feed, place);
             Referee::fill((*this).referee, expressions, slot) == Some(true)
         }
     }
@@ -490,10 +444,10 @@ impl Parallel {
     ) -> Option<bool> {
         // SAFETY: the caller's promise.
         unsafe {
-            let reread = (*this).reread.as_mut().expect("a reread is going on");
-            if reread.walker.at().byte >= reread.until {
-                (*this).base = reread.walker.at();
-                (*this).reread = None;
+            Referee::settle((*this).referee);
+            if let Some(next) = (*this).input.end_of_reread() {
+                (*this).base = next;
+                (*this).rereads = false;
                 if (*this).is_done {
                     (*this).check_unchanged();
                 }
@@ -501,16 +455,14 @@ impl Parallel {
             }
             let found = Referee::fill((*this).referee, expressions, slot);
             if found == Some(false) {
-                // COPY takes the data to end here: an end-of-data marker.
-                (*this).reread = None;
+                // COPY takes the data to end here: an end-of-data marker, or the end of a stream.
+                (*this).rereads = false;
                 (*this).ended_early = true;
                 (*this).finish();
                 (*this).check_unchanged();
                 return Some(false);
             }
-            // A record that the referee has taken is behind us.
-            let reread = (*this).reread.as_mut().expect("a reread is going on");
-            if let Err(error) = reread.walker.step(&(*this).file) {
+            if let Err(error) = (*this).input.step() {
                 (*this).raise_read_error(&error);
             }
             found
@@ -534,7 +486,16 @@ impl Parallel {
         if memory::ran_out() {
             memory::raise_out_of_memory();
         }
-        let next = this.worker.next()?;
+        let next = match this.worker.next() {
+            Ok(next) => next,
+            Err(Trouble::Refused(refusal)) => {
+                if let Err(error) = this.worker.give_stream_back(&[], false) {
+                    this.raise_read_error(&error);
+                }
+                return Err(refusal);
+            }
+            Err(Trouble::Read(error)) => this.raise_read_error(&error),
+        };
         this.offset = 0;
         match next {
             Next::Finished(summary) => this.finish_ticket(&summary),
@@ -567,7 +528,7 @@ impl Parallel {
         }
         match summary.outcome {
             Outcome::Plain => {}
-            Outcome::Anomaly => self.begin_reread(),
+            Outcome::Anomaly => self.begin_reread(summary.is_last),
             Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
             Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
             Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
@@ -576,7 +537,7 @@ impl Parallel {
         unsafe { Referee::report_position(self.referee, self.base.byte) };
         if summary.is_last {
             self.is_done = true;
-            if self.reread.is_none() {
+            if !self.rereads {
                 self.check_unchanged();
             }
         }
@@ -584,7 +545,7 @@ impl Parallel {
 
     /// At the end: was what was read what the file held?
     fn check_unchanged(&self) {
-        match self.file.stamp().map(|now| self.stamp.change(now)) {
+        match self.input.change() {
             Ok(None) => {}
             // SAFETY: the referee lives as long as the scan.
             Ok(Some(Change::Overwritten)) => unsafe { Referee::raise_overwritten(self.referee) },
@@ -602,17 +563,16 @@ impl Parallel {
         self.held = Some((mark, length));
     }
 
-    /// What is left of the ticket's range is read again.
-    fn begin_reread(&mut self) {
+    /// What is left of the ticket's range or segment is read again.
+    fn begin_reread(&mut self, is_last: bool) {
         self.totals.rereads += 1;
+        self.rereads = true;
         let ticket = self.worker.consumer.ticket() - 1;
-        let until = (self.start + (ticket + 1) * self.range_size).min(self.stamp.size);
-        let walker = Walker::new(&self.dialect, Level::detect(), self.base, self.stamp.size);
-        self.reread = Some(Reread { walker, until });
-        self.range_feed.set(self.base.byte);
-        let feed: NonNull<dyn Feed> = NonNull::from(&mut self.range_feed);
-        // SAFETY: the referee lives as long as the scan, and the feed as long as this.
-        unsafe { Referee::restart(self.referee, feed, self.base) };
+        match self.input.begin_reread(&mut self.worker, ticket, self.base, is_last) {
+            // SAFETY: the referee lives as long as the scan, and the feed as long as this.
+            Ok(feed) => unsafe { Referee::restart(self.referee, feed, self.base) },
+            Err(error) => self.raise_read_error(&error),
+        }
     }
 
     /// The place of a record of the awaited ticket.
@@ -675,17 +635,4 @@ fn set_attributes(job: &Job) -> Vec<(usize, Attribute)> {
     let mut set: Vec<_> = targets.map(|target| (target.attribute, job.layout.attributes[target.attribute])).collect();
     set.sort_by_key(|(index, _)| *index);
     set
-}
-
-/// Where the first record starts behind so many others, a header counted; `None` if there is none.
-fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records: u64) -> Option<Checkpoint> {
-    let mut walker = Walker::new(dialect, Level::detect(), Checkpoint::START, size);
-    for _ in 0..records {
-        // What cannot be read here cannot be read by the referee either, who will say so.
-        if !walker.step(file).ok()? {
-            return None;
-        }
-    }
-    let at = walker.at();
-    (at.byte < size && at.line_end.is_some()).then_some(at)
 }

@@ -31,10 +31,10 @@ fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
 
 /*
  * Lets a parse go on at another record, read through a callback from now on, with nothing left of what was read
- * before.
+ * before; but for the value that COPY's error context shows, if it is to be kept.
  */
 void
-fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, copy_data_source_cb source)
+fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, bool keep_value, copy_data_source_cb source)
 {
 	cstate->copy_src = COPY_CALLBACK;
 	cstate->data_source_cb = source;
@@ -47,8 +47,11 @@ fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, c
 	cstate->input_reached_error = false;
 	cstate->line_buf_valid = false;
 	resetStringInfo(&cstate->line_buf);
-	cstate->cur_attname = NULL;
-	cstate->cur_attval = NULL;
+	if (!keep_value)
+	{
+		cstate->cur_attname = NULL;
+		cstate->cur_attval = NULL;
+	}
 	fastcsv_shim_start_at(cstate, line_number, line_end);
 }
 
@@ -97,13 +100,16 @@ fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *tex
 	cstate->line_buf_valid = true;
 }
 
-/* COPY's error context is to show only a line's number. */
+/* COPY's error context is to show only a line's number; and the value that it shows now, if that is to be kept. */
 void
-fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number)
+fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, bool keep_value)
 {
 	cstate->cur_lineno = line_number;
-	cstate->cur_attname = NULL;
-	cstate->cur_attval = NULL;
+	if (!keep_value)
+	{
+		cstate->cur_attname = NULL;
+		cstate->cur_attval = NULL;
+	}
 	cstate->line_buf_valid = false;
 }
 
@@ -176,6 +182,28 @@ rereadable_descriptor(CopyFromState cstate)
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return -1;
 	return fd;
+}
+
+/*
+ * Where COPY has opened an input that can be read only once, and has not read from it yet, it is to read through a
+ * callback from now on. Returns the descriptor, or -1 where this is not so.
+ */
+int32
+fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source)
+{
+	if (cstate->copy_src != COPY_FILE || cstate->copy_file == NULL || cstate->opts.binary ||
+		rereadable_descriptor(cstate) >= 0)
+		return -1;
+	cstate->copy_src = COPY_CALLBACK;
+	cstate->data_source_cb = source;
+	return fileno(cstate->copy_file);
+}
+
+/* Has the input's end been seen, by whoever has read it? */
+void
+fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end)
+{
+	cstate->raw_reached_eof = at_end;
 }
 
 void

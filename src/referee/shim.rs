@@ -191,6 +191,7 @@ unsafe extern "C-unwind" {
         state: pg_sys::CopyFromState,
         line_number: u64,
         line_end: i32,
+        keep_value: bool,
         source: pg_sys::copy_data_source_cb,
     );
     pub(crate) fn fastcsv_shim_note_read(state: pg_sys::CopyFromState, position: u64, count: i32);
@@ -202,6 +203,8 @@ unsafe extern "C-unwind" {
         value: *const c_char,
     );
     fn fastcsv_shim_view_options(state: pg_sys::CopyFromState, options: *mut CopyOptions);
+    pub(crate) fn fastcsv_shim_take_stream(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
+    pub(crate) fn fastcsv_shim_set_at_end(state: pg_sys::CopyFromState, at_end: bool);
     fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
     fn fastcsv_shim_view_error(view: *mut ErrorView);
     fn fastcsv_shim_add_context(line: *const c_char);
@@ -216,7 +219,7 @@ unsafe extern "C-unwind" {
         length: i32,
     );
     pub(crate) fn fastcsv_shim_show_name_only(state: pg_sys::CopyFromState);
-    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
+    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64, keep_value: bool);
     pub(crate) fn fastcsv_shim_default(
         state: pg_sys::CopyFromState,
         index: i32,

@@ -9,25 +9,52 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
+use fastcsv_engine::byte_ring::ByteRing;
 use fastcsv_engine::job::Job;
 use fastcsv_engine::ring::{Consumer, Geometry, Next, Ring};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::inflow::Inflow;
 use super::shared::{JOB_FACTOR, Refusal, Shared, Verdict};
 use crate::fault::Fault;
 use crate::options::{raise, report};
-use crate::pg_compat;
 use crate::pg_raw;
 use crate::settings;
+use crate::stream::{Stream, wait_for};
 
 /// How long the backend sleeps at most before it looks whether its worker is alive, in milliseconds. It is woken when there
 /// is anything to do; this is for what nobody is left to tell.
 const LONGEST_SLEEP: i64 = 1000;
 
+/// What a worker reads.
+pub(crate) enum Input {
+    /// The file behind a descriptor.
+    File(RawFd),
+    /// A stream, of which so many bytes are on their way at once.
+    Stream(*mut Stream, usize),
+}
+
+/// Why nothing comes from a worker.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It could not begin; somebody else must do all of its work.
+    Refused(Refusal),
+    /// Its input could not be read.
+    Read(io::Error),
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Trouble {
+        Trouble::Refused(refusal)
+    }
+}
+
 /// A worker that has been asked for, and the backend's side of the ring. Dropped, it stops the worker and lets go of
 /// the memory.
 pub(crate) struct Worker {
+    /// What it reads, if that must be read for it.
+    inflow: Option<Inflow>,
     segment: *mut pg_sys::dsm_segment,
     handle: *mut pg_sys::BackgroundWorkerHandle,
     shared: NonNull<Shared>,
@@ -35,31 +62,54 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker on a job over the file behind `descriptor`, which stays open meanwhile. Must be called in a memory
-    /// context that lives as long as the worker.
+    /// Starts a worker on a job over the input. Must be called in a memory context that lives as long as the worker.
     ///
     /// # Errors
     /// A [`Refusal`] where a worker cannot be had; the caller goes on without.
-    pub(crate) fn launch(job: &Job, descriptor: RawFd, geometry: Geometry, fault: Fault) -> Result<Worker, Refusal> {
+    ///
+    /// # Safety
+    /// The input's descriptor must stay open, or its stream live, as long as the worker.
+    pub(crate) unsafe fn launch(job: &Job, input: Input, geometry: Geometry, fault: Fault) -> Result<Worker, Refusal> {
         let job = Written::of(job).ok_or(Refusal::NoMemory)?;
         if (JOB_FACTOR * job.len()) as u64 > settings::memory() {
             return Err(Refusal::NoMemory);
         }
-        let ring_offset = Shared::ring_offset(job.len());
-        let segment = create_segment(ring_offset + geometry.bytes()).ok_or(Refusal::NoSharedMemory)?;
+        let stream_offset = Shared::stream_offset(job.len(), geometry);
+        let (descriptor, bytes) = match input {
+            Input::File(descriptor) => (descriptor, 0),
+            Input::Stream(_, capacity) => (-1, ByteRing::bytes(capacity)),
+        };
+        let segment = create_segment(stream_offset + bytes).ok_or(Refusal::NoSharedMemory)?;
         // SAFETY: the segment is mapped, aligned to pages, large enough, and nobody else knows it yet.
-        let (shared, ring) = unsafe {
+        let (base, shared, ring) = unsafe {
             let base = NonNull::new(pg_sys::dsm_segment_address(segment).cast::<u8>()).expect("it is mapped");
             let shared = base.cast::<Shared>();
-            shared.write(Shared::new(job.len(), pg_sys::MyProcPid, descriptor, &stat(descriptor), fault));
+            let stat = stat(descriptor);
+            shared.write(Shared::new(job.len(), geometry, pg_sys::MyProcPid, descriptor, &stat, fault));
             shared.as_ref().backend_latch.store(pg_sys::MyLatch, Ordering::Relaxed);
             base.add(size_of::<Shared>()).copy_from_nonoverlapping(NonNull::from(&job[..]).cast(), job.len());
-            (shared, Ring::create(base.add(ring_offset), geometry))
+            (base, shared, Ring::create(base.add(Shared::ring_offset(job.len())), geometry))
         };
         // From here on the memory is let go of when this is dropped.
         let consumer = Consumer::new(ring);
-        let mut worker = Worker { segment, handle: std::ptr::null_mut(), shared, consumer };
-        if worker.register() { Ok(worker) } else { Err(Refusal::NoSlot) }
+        let mut worker = Worker { inflow: None, segment, handle: std::ptr::null_mut(), shared, consumer };
+        let inflow = match input {
+            Input::File(_) => None,
+            Input::Stream(stream, capacity) => {
+                // SAFETY: as above.
+                Some((stream, unsafe { ByteRing::create(base.add(stream_offset), capacity) }))
+            }
+        };
+        if !worker.register() {
+            return Err(Refusal::NoSlot);
+        }
+        // Only now, because from here on the bytes are the worker's.
+        if let Some((stream, ring)) = inflow {
+            // SAFETY: the caller's promise.
+            let inflow = unsafe { Inflow::new(stream, ring) };
+            worker.inflow = Some(inflow.map_err(|_| Refusal::NoMemory)?);
+        }
+        Ok(worker)
     }
 
     fn register(&mut self) -> bool {
@@ -83,9 +133,10 @@ impl Worker {
     /// The next thing the worker has for us. Waits for it, and can be cancelled meanwhile.
     ///
     /// # Errors
-    /// If the worker could not begin; somebody else must do all of its work. Raises an ERROR if it has failed or died.
-    pub(crate) fn next(&mut self) -> Result<Next, Refusal> {
+    /// [`Trouble`]. Raises an ERROR if the worker has failed or died.
+    pub(crate) fn next(&mut self) -> Result<Next, Trouble> {
         loop {
+            self.pump()?;
             match self.consumer.advance() {
                 Next::Nothing => {}
                 next => return Ok(next),
@@ -109,17 +160,36 @@ impl Worker {
         }
     }
 
+    /// Hands on what has come of a stream.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    fn pump(&mut self) -> Result<(), Trouble> {
+        if let Some(inflow) = &mut self.inflow
+            && inflow.pump().map_err(Trouble::Read)?
+        {
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// Gives the stream back to COPY's parser: the bytes in `before` first, then those that the worker has not read. It must
+    /// not read any more; `is_begun` tells whether it has read at all.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn give_stream_back(&mut self, before: &[u8], is_begun: bool) -> io::Result<()> {
+        match self.inflow.take() {
+            Some(mut inflow) => inflow.give_back(before, is_begun),
+            None => Ok(()),
+        }
+    }
+
     #[cold]
-    fn sleep(&mut self, ring: Ring) -> Result<(), Refusal> {
+    fn sleep(&mut self, ring: Ring) -> Result<(), Trouble> {
         self.gave_back();
         self.check()?;
-        let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-        // SAFETY: waits on the backend's own latch.
-        unsafe {
-            let event = pg_compat::wait_event();
-            pg_sys::WaitLatch(pg_sys::MyLatch, events.cast_signed(), LONGEST_SLEEP, event);
-            pg_sys::ResetLatch(pg_sys::MyLatch);
-        }
+        wait_for(self.inflow.as_ref().and_then(Inflow::descriptor), LONGEST_SLEEP);
         ring.consumer_sleeps(false);
         pgrx::check_for_interrupts!();
         Ok(())
@@ -128,7 +198,7 @@ impl Worker {
     /// Looks whether anything will ever come.
     ///
     /// # Errors
-    /// As for [`Worker::next`].
+    /// If the worker could not begin.
     fn check(&self) -> Result<(), Refusal> {
         let mut pid = 0;
         // First whether it is gone: what it said and did before that is seen below.

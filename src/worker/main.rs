@@ -8,13 +8,14 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
+use fastcsv_engine::byte_ring::{ByteRing, Reader};
 use fastcsv_engine::job::{self, Io, Job};
 use fastcsv_engine::mapping::Mapping;
 use fastcsv_engine::pipeline::{Input, Pipeline, ReadAt, StartError, Wake};
@@ -88,7 +89,7 @@ fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, Fa
     if !memory::has_room(START_MEMORY + THREAD_MEMORY * job.threads) {
         return Err(Refusal::NoMemory.into());
     }
-    let input = Input::File(open_input(shared, &job.input)?);
+    let input = open_input(shared, &job.input)?;
     let wake = Box::new(Wakers { shared });
     let (fails, started) = (shared.fault.at(Point::ThreadStart), Cell::new(0));
     let spawn = |body| {
@@ -104,10 +105,18 @@ fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, Fa
     })
 }
 
-/// Opens the file, and maps it if the job says so.
-fn open_input(shared: &Shared, input: &job::Input) -> Result<Box<dyn ReadAt>, Failure> {
-    let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
+/// Opens the file, and maps it if the job says so; or attaches to the stream.
+fn open_input(shared: &'static Shared, input: &job::Input) -> Result<Input, Failure> {
     let panics = AtomicU64::new(shared.fault.at(Point::ThreadPanic).unwrap_or(0));
+    if let job::Input::Stream { .. } = input {
+        // SAFETY: the backend has made the ring before it registered us, and writes into it; nobody else reads.
+        let reader = unsafe {
+            let base = NonNull::from(shared).cast::<u8>();
+            ByteRing::attach(base.add(shared.stream_offset)).reader()
+        };
+        return Ok(Input::Stream(Box::new(Watched { file: Incoming { reader, shared }, panics })));
+    }
+    let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
     match *input {
         job::Input::File { size, io: Io::Mmap, .. } => {
             // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
@@ -115,27 +124,59 @@ fn open_input(shared: &Shared, input: &job::Input) -> Result<Box<dyn ReadAt>, Fa
             // without a check.
             let mapping = unsafe { Mapping::new(file, size) };
             let mapping = mapping.map_err(|_| Refusal::NoMapping)?;
-            Ok(Box::new(Watched { file: mapping, panics }))
+            Ok(Input::File(Box::new(Watched { file: mapping, panics })))
         }
-        _ => Ok(Box::new(Watched { file, panics })),
+        _ => Ok(Input::File(Box::new(Watched { file, panics }))),
     }
 }
 
-/// The file, as long as there is memory to work with.
+/// A stream's bytes, which the backend is told of when there is room for more.
+struct Incoming {
+    reader: Reader,
+    shared: &'static Shared,
+}
+
+impl Read for Incoming {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer);
+        if self.reader.must_wake_writer() {
+            wake(&self.shared.backend_latch);
+        }
+        read
+    }
+}
+
+/// The input, as long as there is memory to work with.
 struct Watched<R> {
     file: R,
     /// For tests: the number of the read that panics; 0 for none.
     panics: AtomicU64,
 }
 
-impl<R: ReadAt> ReadAt for Watched<R> {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+impl<R> Watched<R> {
+    /// # Errors
+    /// If memory has run out.
+    fn look(&self) -> io::Result<()> {
         if memory::ran_out() {
             return Err(io::Error::from_raw_os_error(libc::ENOMEM));
         }
         if self.panics.load(Ordering::Relaxed) != 0 {
             assert!(self.panics.fetch_sub(1, Ordering::Relaxed) != 1, "fault point thread-panic");
         }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.look()?;
+        self.file.read(buffer)
+    }
+}
+
+impl<R: ReadAt> ReadAt for Watched<R> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.look()?;
         self.file.read_at(buffer, offset)
     }
 

@@ -1,11 +1,11 @@
 //! The shared memory of one scan or load.
 //!
 //! ```text
-//! Shared | job (JSON) | ring (see fastcsv_engine::ring)
+//! Shared | job (JSON) | ring (see fastcsv_engine::ring) | bytes of a stream (see fastcsv_engine::byte_ring)
 //! ```
 //!
 //! The backend writes the fields that are no atomics before the worker exists. After that the backend writes nothing here but
-//! through the ring; the worker writes `worker_latch` when it has started, and its verdict when it ends.
+//! through the rings; the worker writes `worker_latch` when it has started, and its verdict when it ends.
 
 #![expect(unsafe_code, reason = "memory shared by two processes")]
 
@@ -13,6 +13,7 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use fastcsv_engine::byte_ring::ByteRing;
 use fastcsv_engine::ring::Geometry;
 use pgrx::pg_sys;
 
@@ -32,6 +33,8 @@ pub(super) struct Shared {
     pub(super) job_length: usize,
     /// Where the ring begins.
     pub(super) ring_offset: usize,
+    /// Where the ring of a stream's bytes begins, if the job is about a stream.
+    pub(super) stream_offset: usize,
     /// The backend, and the descriptor it has the file open by.
     pub(super) backend: libc::pid_t,
     pub(super) descriptor: i32,
@@ -112,9 +115,16 @@ impl Shared {
         (size_of::<Shared>() + job_length).next_multiple_of(Geometry::ALIGN)
     }
 
+    /// Where the ring of a stream's bytes begins behind the other.
+    pub(super) fn stream_offset(job_length: usize, geometry: Geometry) -> usize {
+        const { assert!(Geometry::ALIGN.is_multiple_of(ByteRing::ALIGN)) };
+        (Self::ring_offset(job_length) + geometry.bytes()).next_multiple_of(Geometry::ALIGN)
+    }
+
     /// The state before there is a worker.
     pub(super) fn new(
         job_length: usize,
+        geometry: Geometry,
         backend: libc::pid_t,
         descriptor: i32,
         file: &libc::stat,
@@ -123,6 +133,7 @@ impl Shared {
         Shared {
             job_length,
             ring_offset: Self::ring_offset(job_length),
+            stream_offset: Self::stream_offset(job_length, geometry),
             backend,
             descriptor,
             device: file.st_dev,

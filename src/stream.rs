@@ -1,0 +1,393 @@
+//! Input whose next byte comes only after its last: a program's output, a FIFO, a device.
+//!
+//! **The backend reads it**, because it is the process that may. COPY has opened it (or, for a FIFO, has made all of its
+//! checks), and is then told to take its bytes from a [`Stream`]: so nothing here ever waits inside a system call, and
+//! a statement that waits for bytes can be cancelled. A FIFO is opened without waiting for a writer; to the one who
+//! reads it looks like any other that has nothing to say yet.
+//!
+//! While COPY's parser reads, a [`Trail`] beside it knows where each record starts. When a worker takes over, what COPY has buffered
+//! and not used goes to the worker first ([`crate::worker`]). It can come back to COPY's parser with the bytes that nobody
+//! has used: if there turns out to be no worker, or for a record that is too long for one.
+
+#![expect(unsafe_code, reason = "reads and waits for descriptors that PostgreSQL owns")]
+
+use std::ffi::c_char;
+use std::io::{self, Read};
+use std::os::fd::RawFd;
+
+use fastcsv_engine::dialect::Dialect;
+use fastcsv_engine::locate::{Checkpoint, Place};
+use fastcsv_engine::scan::Level;
+use fastcsv_engine::trail::Trail;
+use pgrx::pg_sys;
+
+use crate::memory;
+use crate::pg_compat;
+use crate::pg_raw;
+use crate::referee::Feed;
+use crate::referee::shim;
+use crate::settings;
+
+/// Bytes that a pipe is asked to hold, instead of the system's 64 KiB: the most that everybody may ask for. Whoever writes
+/// into it then seldom waits.
+const PIPE: libc::c_int = 1 << 20;
+
+/// Where a stream's bytes come from.
+pub(crate) trait Supply {
+    /// Reads what there is now: `None` if that is nothing, 0 at the end.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// What becomes readable when there is something.
+    fn descriptor(&self) -> RawFd;
+
+    /// Closes what is not COPY's. Called once, at the end of a read without errors: after an error PostgreSQL does it.
+    fn close(&mut self);
+}
+
+/// A descriptor as a supply.
+pub(crate) struct Pipe {
+    descriptor: RawFd,
+    /// Whether it is a transient file of ours rather than COPY's.
+    is_own: bool,
+}
+
+impl Pipe {
+    /// COPY's own input.
+    pub(crate) fn of_copy(descriptor: RawFd) -> Pipe {
+        Pipe { descriptor, is_own: false }.widened()
+    }
+
+    /// Opens a FIFO without waiting for a writer. It is closed at the end of the transaction at the latest.
+    ///
+    /// # Errors
+    /// Those of the system.
+    ///
+    /// # Safety
+    /// The name must be a C string.
+    pub(crate) unsafe fn open_fifo(name: *const c_char) -> io::Result<Pipe> {
+        // SAFETY: the caller's promise.
+        let descriptor = unsafe { pg_sys::OpenTransientFile(name, libc::O_RDONLY | libc::O_NONBLOCK) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Pipe { descriptor, is_own: true }.widened())
+    }
+
+    /// What is no pipe, and a pipe that may not be widened, stays as it is.
+    fn widened(self) -> Pipe {
+        // SAFETY: a plain system call.
+        unsafe { libc::fcntl(self.descriptor, libc::F_SETPIPE_SZ, PIPE) };
+        self
+    }
+}
+
+impl Supply for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let mut asked = libc::pollfd { fd: self.descriptor, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one struct and a buffer of that length. What says that it is readable does not make a read wait; a FIFO
+        // that nobody has opened for writing yet does not say so, though a read would find its end.
+        let count = unsafe {
+            if libc::poll(&mut asked, 1, 0) <= 0 {
+                return Ok(None);
+            }
+            libc::read(self.descriptor, buffer.as_mut_ptr().cast(), buffer.len())
+        };
+        if count >= 0 {
+            return Ok(Some(count as usize));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Ok(None),
+            _ => Err(error),
+        }
+    }
+
+    fn descriptor(&self) -> RawFd {
+        self.descriptor
+    }
+
+    fn close(&mut self) {
+        if self.is_own {
+            // SAFETY: it was opened as such, and is not used again.
+            unsafe { pg_sys::CloseTransientFile(self.descriptor) };
+        }
+    }
+}
+
+/// A stream that is being read. It stays at one place in PostgreSQL's memory, because COPY's parser reads from it.
+pub(crate) struct Stream {
+    supply: Box<dyn Supply>,
+    /// Bytes that come before those of the supply, from `served` on.
+    held: Vec<u8>,
+    served: usize,
+    trail: Option<Trail>,
+    /// Whether a header comes before the first record that the parser tells of.
+    header_pending: bool,
+    /// Bytes of the supply so far.
+    received: u64,
+    is_at_end: bool,
+}
+
+impl Stream {
+    /// A stream from its beginning. Without a dialect nobody can tell where its records start.
+    pub(crate) fn new(supply: Box<dyn Supply>, dialect: Option<&Dialect>, has_header: bool) -> Stream {
+        let trail = dialect.map(|dialect| new_trail(dialect, Checkpoint::START));
+        Stream { supply, held: Vec::new(), served: 0, trail, header_pending: has_header, received: 0, is_at_end: false }
+    }
+
+    /// Bytes that have come so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Whether the end was seen; bytes before it may still be held.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// What becomes readable when there is more; `None` at the end.
+    pub(crate) fn descriptor(&self) -> Option<RawFd> {
+        (!self.is_at_end).then(|| self.supply.descriptor())
+    }
+
+    /// Where the next record starts and the bytes of it and of what follows that the parser has got already; `None` if that is
+    /// not known.
+    pub(crate) fn unused(&self) -> Option<(Checkpoint, &[u8])> {
+        let trail = self.trail.as_ref()?;
+        Some((trail.at()?, trail.rest()?))
+    }
+
+    /// The parser does not get any more: what it has not used goes to somebody else, before all that comes. Returns how many bytes
+    /// that is.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn hold_unused(&mut self) -> io::Result<usize> {
+        let unused = self.unused().map_or(&[][..], |(_, unused)| unused);
+        let mut held = Vec::new();
+        held.try_reserve_exact(unused.len())?;
+        held.extend_from_slice(unused);
+        let length = held.len();
+        (self.held, self.served) = (held, 0);
+        Ok(length)
+    }
+
+    /// The bytes in `before` come next, and then those that come out of `ring`, which were meant for somebody who
+    /// does not want them; of all these, `skip` bytes are left out.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn take_back(&mut self, before: &[u8], ring: &mut impl Read, skip: usize) -> io::Result<()> {
+        let mut held = Vec::new();
+        held.try_reserve(before.len())?;
+        held.extend_from_slice(before);
+        let mut buffer = memory::zeroed(64 * 1024).ok_or(io::ErrorKind::OutOfMemory)?;
+        // A ring says that it is dry, or that it was closed; there is no other error.
+        while let Ok(length @ 1..) = ring.read(&mut buffer) {
+            held.try_reserve(length)?;
+            held.extend_from_slice(&buffer[..length]);
+        }
+        held.try_reserve(self.held.len() - self.served)?;
+        held.extend_from_slice(&self.held[self.served..]);
+        (self.held, self.served) = (held, skip);
+        Ok(())
+    }
+
+    /// The parser goes on at `at`, where the bytes come from that it gets next.
+    pub(crate) fn follow(&mut self, dialect: &Dialect, at: Checkpoint) {
+        self.trail = Some(new_trail(dialect, at));
+        self.header_pending = false;
+    }
+
+    /// Reads what there is now: `None` if that is nothing, 0 at the end.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let held = &self.held[self.served..];
+        if !held.is_empty() && !buffer.is_empty() {
+            let length = held.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&held[..length]);
+            self.served += length;
+            if self.served == self.held.len() {
+                (self.held, self.served) = (Vec::new(), 0);
+            }
+            return Ok(Some(length));
+        }
+        if self.is_at_end {
+            return Ok(Some(0));
+        }
+        let read = self.supply.read(buffer)?;
+        self.received += read.unwrap_or(0) as u64;
+        self.is_at_end = read == Some(0) && !buffer.is_empty();
+        Ok(read)
+    }
+
+    /// Sleeps until there may be more, or something else has happened that the session must look at.
+    ///
+    /// # Errors
+    /// Raises that the statement was cancelled or the session is to end. Nothing with a destructor may be alive on the
+    /// callers' frames.
+    fn wait(&self) {
+        wait_for(self.descriptor(), -1);
+        // SAFETY: as above.
+        unsafe { pg_raw::check_for_interrupts() };
+    }
+
+    /// See [`Supply::close`].
+    pub(crate) fn close(&mut self) {
+        self.supply.close();
+    }
+}
+
+fn new_trail(dialect: &Dialect, at: Checkpoint) -> Trail {
+    let limit = usize::try_from(settings::memory() / 2).unwrap_or(usize::MAX);
+    Trail::new(dialect, Level::detect(), at, limit)
+}
+
+/// Sleeps until the session's latch is set or the descriptor is readable, at most so many milliseconds (-1: any time).
+pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64) {
+    let mut events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
+    if descriptor.is_some() {
+        events |= pg_sys::WL_SOCKET_READABLE;
+    }
+    if milliseconds >= 0 {
+        events |= pg_sys::WL_TIMEOUT;
+    }
+    // SAFETY: waits on the session's own latch, and on a descriptor that is open. It was just asked whether it is readable
+    // and said no, so it can be waited for.
+    unsafe {
+        let event = pg_compat::wait_event();
+        let descriptor = descriptor.unwrap_or(-1); // PGINVALID_SOCKET
+        pg_raw::WaitLatchOrSocket(pg_sys::MyLatch, events.cast_signed(), descriptor, milliseconds, event);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+}
+
+impl Feed for Stream {
+    /// Fills the buffer, as COPY itself would: what its parser makes of some rare options depends on that.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_now(&mut buffer[filled..])? {
+                Some(0) => break,
+                Some(length) => filled += length,
+                None => self.wait(),
+            }
+        }
+        if let Some(trail) = &mut self.trail {
+            trail.push(&buffer[..filled]);
+        }
+        Ok(filled)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn took_record(&mut self) {
+        if let Some(trail) = &mut self.trail {
+            if std::mem::take(&mut self.header_pending) {
+                trail.step();
+            }
+            trail.step();
+        }
+    }
+
+    fn place(&self, copy_line: u64) -> Option<Place> {
+        self.trail.as_ref()?.place(copy_line)
+    }
+}
+
+/// The rest of one segment of a stream, for the referee, with a few bytes of what follows it.
+#[derive(Default)]
+pub(crate) struct RestFeed {
+    bytes: Vec<u8>,
+    served: usize,
+    trail: Option<Trail>,
+}
+
+impl RestFeed {
+    /// Keeps the bytes of a rest.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.clear();
+        self.bytes.try_reserve(bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The bytes kept.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// They are to be read from their start, which is at a record.
+    pub(crate) fn begin(&mut self, dialect: &Dialect, at: Checkpoint) {
+        self.served = 0;
+        self.trail = Some(Trail::new(dialect, Level::detect(), at, usize::MAX));
+    }
+
+    /// Lets the bytes go.
+    pub(crate) fn forget(&mut self) {
+        *self = RestFeed::default();
+    }
+
+    /// Where the record that is read next starts.
+    pub(crate) fn at(&self) -> Option<Checkpoint> {
+        self.trail.as_ref()?.at()
+    }
+}
+
+impl Feed for RestFeed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut rest = &self.bytes[self.served..];
+        let length = rest.read(buffer)?;
+        self.served += length;
+        if let Some(trail) = &mut self.trail {
+            trail.push(&buffer[..length]);
+        }
+        Ok(length)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn took_record(&mut self) {
+        if let Some(trail) = &mut self.trail {
+            trail.step();
+        }
+    }
+
+    fn place(&self, copy_line: u64) -> Option<Place> {
+        self.trail.as_ref()?.place(copy_line)
+    }
+}
+
+/// Is the file a FIFO? Whatever cannot be looked at is none.
+///
+/// # Safety
+/// The name must be a C string.
+pub(crate) unsafe fn is_fifo(name: *const c_char) -> bool {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the caller's promise; `stat` fills the struct when it succeeds.
+    unsafe { libc::stat(name, found.as_mut_ptr()) == 0 && found.assume_init().st_mode & libc::S_IFMT == libc::S_IFIFO }
+}
+
+/// The progress view's word for a FIFO's bytes: that they come from a file, though COPY gets them through a callback.
+pub(crate) fn tell_progress_file() {
+    let (parameter, kind) = (pg_sys::PROGRESS_COPY_TYPE, pg_sys::PROGRESS_COPY_TYPE_FILE);
+    // SAFETY: a counter of the session's own.
+    unsafe { pg_sys::pgstat_progress_update_param(parameter.cast_signed(), i64::from(kind)) };
+}
+
+/// Raises that a FIFO cannot be opened.
+pub(crate) fn raise_open_error(error: &io::Error, name: *const c_char) -> ! {
+    shim::raise_file_error(error, c"open", name)
+}
