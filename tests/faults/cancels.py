@@ -21,7 +21,7 @@ def cancelled_in_the_middle(t):
     t.expect_error(t.within(SOON), "57014", "canceling statement due to user request")
 
 
-@row("5", "cancelled while the worker is awaited, before it starts; it then ends quietly")
+@row("5", "cancelled while the worker is awaited, before it starts; it then ends quietly", quick=(SCAN,))
 def cancelled_before_start(t):
     t.session.must("SELECT count(*) FROM f WHERE false")
     postmaster = t.server.pid

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from harness import ALL, GATE, LOAD, RECORDS, SOON, record, row, write_file
+from harness import ALL, GATE, LOAD, MAPPED, RECORDS, SCAN, SOON, record, row, write_file
 from inject import shim, strace
 from server import wait_until
 
@@ -32,7 +32,7 @@ def read_error_in_worker(t):
             break
 
 
-@row("22", "the session's own parser cannot read")
+@row("22", "the session's own parser cannot read", quick=(LOAD,))
 def read_error_in_session(t):
     t.session.must("SET fastcsv.min_parallel_size = '1TB'")
     t.start_at_gate()
@@ -42,7 +42,7 @@ def read_error_in_session(t):
     t.expect_error(outcome, "58030", "^could not read from COPY file: Input/output error$", r"^COPY [ft], line \d+")
 
 
-@row("23", "reads that are interrupted, put off, or short", operations=ALL)
+@row("23", "reads that are interrupted, put off, or short", operations=ALL, quick=(LOAD,))
 def short_reads(t):
     t.restarts = True
     t.server.restart(env={"LD_PRELOAD": shim(t.folder, "reads")})
@@ -72,7 +72,7 @@ def write_with_long_record(path, number, tail=""):
         file.write(tail)
 
 
-@row("32", "the file is truncated before COPY's parser has a second look", operations=ALL)
+@row("32", "the file is truncated before COPY's parser has a second look", operations=ALL, quick=(LOAD,))
 def truncated_before_reread(t):
     t.session.must("SET fastcsv.memory = '1MB'")
     write_with_long_record(t.file, GATE + 1)
@@ -85,7 +85,7 @@ def truncated_before_reread(t):
     t.session.must("RESET fastcsv.memory")
 
 
-@row("33", "the file is appended to while it is read", operations=ALL)
+@row("33", "the file is appended to while it is read", operations=ALL, quick=(SCAN,))
 def appended(t):
     t.start_at_gate()
     with open(t.file, "a") as file:
@@ -95,7 +95,7 @@ def appended(t):
     assert t.session.value("SELECT path FROM fastcsv_last_run()") == "parallel"
 
 
-@row("33", "what is appended to a last record without a line end is not read", operations=ALL)
+@row("33", "what is appended to a last record without a line end is not read", operations=ALL, quick=(LOAD,))
 def last_record_appended(t):
     t.session.must("SET fastcsv.memory = '1MB'")
     for is_long in (False, True):
@@ -111,7 +111,7 @@ def last_record_appended(t):
     t.session.must("RESET fastcsv.memory")
 
 
-@row("34", "the file is replaced or removed while it is read", operations=ALL)
+@row("34", "the file is replaced or removed while it is read", operations=ALL, quick=(SCAN,))
 def replaced(t):
     other = os.path.join(t.folder, "other.csv")
     for remove in (False, True):
@@ -125,7 +125,7 @@ def replaced(t):
     assert not os.path.exists(t.file)
 
 
-@row("34", "the file is replaced before the worker opens it", operations=ALL)
+@row("34", "the file is replaced before the worker opens it", operations=ALL, quick=(LOAD,))
 def replaced_early(t):
     other = os.path.join(t.folder, "other.csv")
     write_file(other, 1000)
@@ -143,7 +143,7 @@ def replaced_early(t):
     assert t.session.value("SELECT path FROM fastcsv_last_run()") == "parallel"
 
 
-@row("35", "the file is overwritten in place while it is read", operations=ALL)
+@row("35", "the file is overwritten in place while it is read", operations=ALL, quick=(MAPPED, LOAD,))
 def overwritten(t):
     t.start_at_gate()
     with open(t.file, "r+b") as file:
@@ -155,7 +155,7 @@ def overwritten(t):
     t.expect_error(t.session.wait(), "55000", OVERWRITTEN)
 
 
-@row("37", "a slow disk: the statement can be cancelled, and nobody is busy")
+@row("37", "a slow disk: the statement can be cancelled, and nobody is busy", quick=(SCAN,))
 def slow_disk(t):
     t.start_at_gate()
     with strace(t.worker(), "pread64:delay_enter=400ms"):
@@ -174,7 +174,7 @@ def outcome_of(session, sql):
     return tuple(outcome.get(key) for key in ("kind", "sqlstate", "message", "detail", "hint")), took
 
 
-@row("38", "what is no file: as COPY")
+@row("38", "what is no file: as COPY", quick=(SCAN,))
 def no_files(t):
     listener = socket.socket(socket.AF_UNIX)
     place = os.path.join(t.folder, "socket.csv")
@@ -207,7 +207,7 @@ def no_files(t):
     os.remove(place)
 
 
-@row("39", "a sparse file of a terabyte: the first NUL ends it")
+@row("39", "a sparse file of a terabyte: the first NUL ends it", quick=(LOAD,))
 def sparse(t):
     os.truncate(t.file, 1 << 40)
     t.session.start(t.sql())
@@ -215,7 +215,7 @@ def sparse(t):
     os.remove(t.file)
 
 
-@row("56", "a symbolic link that is changed all the time: one file or the other, never both")
+@row("56", "a symbolic link that is changed all the time: one file or the other, never both", quick=(LOAD,))
 def swapped_link(t):
     ones, twos = os.path.join(t.folder, "ones.csv"), os.path.join(t.folder, "twos.csv")
     for path, digit in ((ones, "1"), (twos, "2")):

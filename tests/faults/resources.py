@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 
-from harness import BOTH, LOAD, RECORDS, SCAN, row
+from harness import LOAD, SCAN, row
 from inject import limit, shim, strace
 from server import need_root, wait_until
 
@@ -34,7 +34,7 @@ def heap_disk_full(t):
     t.server.in_namespace("umount '%s'" % folder)
 
 
-@row("18", "the disk of the WAL is full: the server restarts, as it must, and has no row", operations=(LOAD,), full=True)
+@row("18", "the disk of the WAL is full: the server restarts, as it must, and has no row", operations=(LOAD,), quick=())
 def wal_disk_full(t):
     t.restarts = True
     t.start_at_gate()
@@ -44,7 +44,7 @@ def wal_disk_full(t):
     t.server.wait_for_recovery()
 
 
-@row("19", "the disk for temporary files is full")
+@row("19", "the disk for temporary files is full", quick=(LOAD,))
 def temporary_disk_full(t):
     folder = small_disk(t, "temp-disk", "1m")
     t.session.must("CREATE TABLESPACE temp LOCATION '%s'" % folder)
@@ -66,7 +66,7 @@ def temporary_disk_full(t):
     t.server.in_namespace("umount '%s'" % folder)
 
 
-@row("20", "no shared memory: the session reads")
+@row("20", "no shared memory: the session reads", quick=(LOAD,))
 def shared_memory_full(t):
     need_root()
     t.server.in_namespace("dd if=/dev/zero of=/dev/shm/filler bs=64k 2>/dev/null; chmod 644 /dev/shm/filler; true")
@@ -82,7 +82,7 @@ def shared_memory_full(t):
     assert "fastcsv reads serially: no shared memory for a worker" in notices, notices
 
 
-@row("21", "shared memory of other kinds")
+@row("21", "shared memory of other kinds", quick=(SCAN,))
 def other_shared_memory(t):
     t.restarts = True
     for settings in (["dynamic_shared_memory_type=mmap"], ["dynamic_shared_memory_type=sysv"],
@@ -99,7 +99,7 @@ def other_shared_memory(t):
     t.server.restart()
 
 
-@row("24", "writing and extending a table fails", operations=(LOAD,), full=True)
+@row("24", "writing and extending a table fails", operations=(LOAD,), quick=())
 def write_errors(t):
     t.session.must("SET synchronous_commit = off")
     for injection, state in (("pwrite64:error=ENOSPC:when=50+", "53100"), ("pwrite64:error=EIO:when=50+", "58030")):
@@ -131,13 +131,13 @@ class Mallocs:
         return struct.unpack("ii", self.control[:8])[1] <= 0
 
 
-@row("25", "each single allocation in the session, or a thread, fails in turn", full=True)
+@row("25", "each single allocation in the session, or a thread, fails in turn", quick=())
 def each_allocation(t):
     t.restarts = True
     mallocs = Mallocs(t)
     postmaster = t.server.pid
     t.session = t.open()
-    t.session.must("SELECT count(*) FROM small_f")
+    t.session.must("SELECT count(*) FROM small_f WHERE at_gate(id) AND at_gate_of_load(id)")
     for pid in (t.session.pid, -1):
         clean = 0
         for count in range(1, 3000):
@@ -158,7 +158,7 @@ def each_allocation(t):
     t.server.restart()
 
 
-@row("25", "the session's address space is full", full=True)
+@row("25", "the session's address space is full", quick=())
 def address_space(t):
     for more in (1, 4, 16, 64):
         session = t.open("fastcsv.memory = '256MB'")
@@ -176,7 +176,7 @@ def address_space(t):
         assert session.value("SELECT 1") == "1"
 
 
-@row("26", "the address space of the worker is full")
+@row("26", "the address space of the worker is full", quick=(LOAD,))
 def address_space_of_worker(t):
     t.session.must("SELECT count(*) FROM f WHERE false")
     size = 700 if t.is_full else 350
@@ -194,7 +194,7 @@ def address_space_of_worker(t):
         t.expect_rows(outcome)
 
 
-@row("27", "no descriptor is left")
+@row("27", "no descriptor is left", quick=(SCAN,))
 def descriptors(t):
     session = t.open()
     session.must("SELECT count(*) FROM f WHERE false")
@@ -212,7 +212,7 @@ def descriptors(t):
     assert "rows" in kinds, kinds
 
 
-@row("29", "the lock table is full", operations=(LOAD,), full=True)
+@row("29", "the lock table is full", operations=(LOAD,), quick=())
 def locks(t):
     t.restarts = True
     t.server.restart(["max_locks_per_transaction=10", "max_connections=10"])

@@ -1,7 +1,7 @@
 """Files of hostile shapes, and every cut of a file: rows 40 to 43. COPY on the same server says what is right."""
 import os
 
-from harness import BOTH, GATE, LOAD, RECORDS, SCAN, SOON, row
+from harness import LOAD, SCAN, SOON, row
 
 
 def compare(t, path, columns, options="", settings=()):
@@ -52,7 +52,7 @@ def write(t, name, *parts):
     return path
 
 
-@row("40", "fields and records of many megabytes, and quotes that never close")
+@row("40", "fields and records of many megabytes, and quotes that never close", quick=(LOAD,))
 def long_fields(t):
     t.errors_allowed = 100
     mega = 1 << 20
@@ -68,7 +68,7 @@ def long_fields(t):
     clean(t)
 
 
-@row("41", "very many columns, and very many delimiters")
+@row("41", "very many columns, and very many delimiters", quick=(SCAN,))
 def many_columns(t):
     t.errors_allowed = 100
     columns = ", ".join("c%d int" % number for number in range(1601))
@@ -102,7 +102,7 @@ FIXTURES = {
 }
 
 
-@row("42", "every small size of range")
+@row("42", "every small size of range", quick=(SCAN,))
 def small_ranges(t):
     t.errors_allowed = 10_000
     sizes = list(range(1, 65)) if t.is_full else [1, 3, 8, 29]
@@ -115,7 +115,7 @@ def small_ranges(t):
     clean(t)
 
 
-@row("43", "line ends, byte order marks, last lines and quotes, in all combinations")
+@row("43", "line ends, byte order marks, last lines and quotes, in all combinations", quick=(LOAD,))
 def combinations(t):
     t.errors_allowed = 10_000
     t.session.must("SET fastcsv.range_size = '16B'")

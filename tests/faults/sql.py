@@ -1,7 +1,7 @@
 """What SQL does to a scan or load in the middle: transactions, cursors, other nodes, other sessions. Rows 47 to 51."""
 import os
 
-from harness import BOTH, GATE, LOAD, RECORDS, SCAN, SOON, record, row
+from harness import GATE, LOAD, RECORDS, SCAN, record, row
 from server import wait_until
 
 TOTAL = str(RECORDS * (RECORDS + 1) // 2)
@@ -144,7 +144,7 @@ def plans(t):
         "SELECT count(*) FROM f WHERE id = ANY (ARRAY(SELECT g FROM generate_series(1, 100) g))": "100",
     }
     force = "debug_parallel_query" if t.session.version >= 160000 else "force_parallel_mode"
-    parallel = ("parallel_setup_cost = 0", "parallel_tuple_cost = 0", force + " = on")
+    parallel = ("max_parallel_workers_per_gather = 2", "parallel_setup_cost = 0", "parallel_tuple_cost = 0", force + " = on")
     for settings in ([], ["enable_hashjoin = off"], ["enable_material = off"], parallel):
         session = t.open(*settings)  # which keeps some shared memory of PostgreSQL's behind a parallel query
         for query, expected in queries.items():
