@@ -189,4 +189,4 @@ class Server:
 
 def crashes(log):
     """What the log says of processes that ended abnormally."""
-    return re.findall(r".*(?:was terminated by signal|PANIC: |terminating any other active server processes).*", log)
+    return re.findall(r".*(?:PID [0-9]+\) was terminated by signal|PANIC: |terminating any other active server processes).*", log)
