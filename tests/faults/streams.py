@@ -2,13 +2,11 @@
 import gzip
 import os
 import signal
-import subprocess
-import threading
 import time
 
-from harness import PROGRAM, RECORDS, SCAN, SOON, row
+from harness import PROGRAM, SCAN, SOON, row
 from memory import BESIDE, Sampler
-from server import wait_until
+from server import children_of, wait_until
 from signals import cpu_seconds
 
 
@@ -100,14 +98,9 @@ def endless_program(t):
             t.cancel()
             t.expect_error(t.within(SOON), "57014")
         assert sampler.megabytes < 64 + BESIDE, "%.0f MB" % sampler.megabytes
-        assert wait_until(lambda: not children(t.session.pid), 2), "the program goes on"
+        assert wait_until(lambda: not children_of(t.session.pid), 2), "the program goes on"
     finally:
         use_program(t, "cat " + t.file)
-
-
-def children(pid):
-    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return found.stdout.split()
 
 
 @row("44", "a program that says nothing: the statement can be cancelled", operations=(PROGRAM,))
@@ -118,7 +111,7 @@ def silent_program(t):
         waits(t)
         t.cancel()
         t.expect_error(t.within(SOON), "57014")
-        assert wait_until(lambda: not children(t.session.pid), 2), "the program goes on"
+        assert wait_until(lambda: not children_of(t.session.pid), 2), "the program goes on"
     finally:
         use_program(t, "cat " + t.file)
 
@@ -153,9 +146,9 @@ def failing_programs(t):
 @row("45", "the reader of a program that is killed in the middle", operations=(PROGRAM,))
 def killed_program(t):
     t.start_at_gate()
-    for child in children(t.session.pid):
-        for pid in [*children(child), child]:
-            os.kill(int(pid), signal.SIGKILL)
+    for child in children_of(t.session.pid):
+        for pid in [*children_of(child), child]:
+            os.kill(pid, signal.SIGKILL)
     t.open_gate()
     outcome = t.session.wait()
     if outcome["kind"] != "error":
