@@ -181,7 +181,7 @@ impl<R: ReadAt> ReadAt for Watched<R> {
     }
 
     fn slice(&self, from: u64, to: u64) -> Option<&[u8]> {
-        if memory::ran_out() { None } else { self.file.slice(from, to) }
+        if self.look().is_err() { None } else { self.file.slice(from, to) }
     }
 
     fn failure(&self) -> Option<io::Error> {

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from harness import GATE, GATE_LOCK, LOAD, RECORDS, SCAN, SOON, row
+from harness import ALL, GATE, GATE_LOCK, LOAD, RECORDS, SCAN, SOON, row
 from server import wait_until
 
 WAIT_FOR_GATE = """
@@ -14,7 +14,7 @@ CREATE FUNCTION pg_temp.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 """ % (GATE, GATE_LOCK)
 
 
-@row("5", "cancelled while rows are read or inserted")
+@row("5", "cancelled while rows are read or inserted", operations=ALL)
 def cancelled_in_the_middle(t):
     t.start_at_gate()
     t.cancel()

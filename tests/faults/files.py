@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from harness import ALL, GATE, LOAD, MAPPED, RECORDS, SCAN, SOON, record, row, write_file
+from harness import ALL_FILES, GATE, LOAD, MAPPED, RECORDS, SCAN, SOON, record, row, write_file
 from inject import shim, strace
 from server import wait_until
 
@@ -42,7 +42,7 @@ def read_error_in_session(t):
     t.expect_error(outcome, "58030", "^could not read from COPY file: Input/output error$", r"^COPY [ft], line \d+")
 
 
-@row("23", "reads that are interrupted, put off, or short", operations=ALL, quick=(LOAD,))
+@row("23", "reads that are interrupted, put off, or short", operations=ALL_FILES, quick=(LOAD,))
 def short_reads(t):
     t.restarts = True
     t.server.restart(env={"LD_PRELOAD": shim(t.folder, "reads")})
@@ -52,7 +52,7 @@ def short_reads(t):
     t.server.restart()
 
 
-@row("32", "the file is truncated while it is read", operations=ALL)
+@row("32", "the file is truncated while it is read", operations=ALL_FILES)
 def truncated(t):
     size = os.path.getsize(t.file)
     for rest in (size * 9 // 10, size // 2, 0) if t.is_full else (size // 2,):
@@ -72,7 +72,7 @@ def write_with_long_record(path, number, tail=""):
         file.write(tail)
 
 
-@row("32", "the file is truncated before COPY's parser has a second look", operations=ALL, quick=(LOAD,))
+@row("32", "the file is truncated before COPY's parser has a second look", operations=ALL_FILES, quick=(LOAD,))
 def truncated_before_reread(t):
     t.session.must("SET fastcsv.memory = '1MB'")
     write_with_long_record(t.file, GATE + 1)
@@ -85,7 +85,7 @@ def truncated_before_reread(t):
     t.session.must("RESET fastcsv.memory")
 
 
-@row("33", "the file is appended to while it is read", operations=ALL, quick=(SCAN,))
+@row("33", "the file is appended to while it is read", operations=ALL_FILES, quick=(SCAN,))
 def appended(t):
     t.start_at_gate()
     with open(t.file, "a") as file:
@@ -95,7 +95,7 @@ def appended(t):
     assert t.session.value("SELECT path FROM fastcsv_last_run()") == "parallel"
 
 
-@row("33", "what is appended to a last record without a line end is not read", operations=ALL, quick=(LOAD,))
+@row("33", "what is appended to a last record without a line end is not read", operations=ALL_FILES, quick=(LOAD,))
 def last_record_appended(t):
     t.session.must("SET fastcsv.memory = '1MB'")
     for is_long in (False, True):
@@ -111,7 +111,7 @@ def last_record_appended(t):
     t.session.must("RESET fastcsv.memory")
 
 
-@row("34", "the file is replaced or removed while it is read", operations=ALL, quick=(SCAN,))
+@row("34", "the file is replaced or removed while it is read", operations=ALL_FILES, quick=(SCAN,))
 def replaced(t):
     other = os.path.join(t.folder, "other.csv")
     for remove in (False, True):
@@ -125,7 +125,7 @@ def replaced(t):
     assert not os.path.exists(t.file)
 
 
-@row("34", "the file is replaced before the worker opens it", operations=ALL, quick=(LOAD,))
+@row("34", "the file is replaced before the worker opens it", operations=ALL_FILES, quick=(LOAD,))
 def replaced_early(t):
     other = os.path.join(t.folder, "other.csv")
     write_file(other, 1000)
@@ -143,7 +143,7 @@ def replaced_early(t):
     assert t.session.value("SELECT path FROM fastcsv_last_run()") == "parallel"
 
 
-@row("35", "the file is overwritten in place while it is read", operations=ALL, quick=(MAPPED, LOAD,))
+@row("35", "the file is overwritten in place while it is read", operations=ALL_FILES, quick=(MAPPED, LOAD,))
 def overwritten(t):
     t.start_at_gate()
     with open(t.file, "r+b") as file:

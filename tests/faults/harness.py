@@ -17,9 +17,12 @@ from server import crashes, wait_until
 
 ROWS = []
 Row = collections.namedtuple("Row", "number title function operations quick")
-SCAN, MAPPED, LOAD = "scan", "scan of a mapped file", "load"
+SCAN, MAPPED, PROGRAM, LOAD = "scan", "scan of a mapped file", "scan of a program's output", "load"
 BOTH = (SCAN, LOAD)
-ALL = (SCAN, MAPPED, LOAD)
+ALL_FILES = (SCAN, MAPPED, LOAD)
+ALL = (SCAN, MAPPED, PROGRAM, LOAD)
+# The tables that are scanned.
+TABLES = {SCAN: "f", MAPPED: "fm", PROGRAM: "fp"}
 # The file: records, and the one at which the gate is. In pieces of 64 kB it is much larger than the pool of blocks.
 RECORDS = 100_000
 GATE = 30_000
@@ -40,6 +43,7 @@ CREATE FUNCTION at_gate_of_load(id int) RETURNS bool LANGUAGE plpgsql IMMUTABLE 
     IF id = %(gate)d THEN PERFORM pg_advisory_xact_lock_shared(%(lock)d); END IF; RETURN true; END $$;
 CREATE FOREIGN TABLE f (id int, name text, x float8) SERVER fastcsv OPTIONS (filename '%(file)s');
 CREATE FOREIGN TABLE fm (id int, name text, x float8) SERVER fastcsv OPTIONS (filename '%(file)s', io 'mmap');
+CREATE FOREIGN TABLE fp (id int, name text, x float8) SERVER fastcsv OPTIONS (program 'cat %(file)s');
 CREATE TABLE t (id int CHECK (at_gate_of_load(id)), name text, x float8);
 """.strip()
 
@@ -144,7 +148,7 @@ class Test:
     def sql(self, file=None):
         if self.operation == LOAD:
             return "SELECT fastcsv_copy('t', '%s', header => false)" % (file or self.file)
-        return "SELECT count(*), sum(id) FROM %s WHERE at_gate(id)" % ("f" if self.operation == SCAN else "fm")
+        return "SELECT count(*), sum(id) FROM %s WHERE at_gate(id)" % TABLES[self.operation]
 
     def expected(self, records=RECORDS):
         total = [str(records), str(records * (records + 1) // 2)]

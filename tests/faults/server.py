@@ -64,6 +64,22 @@ def own_namespace():
     return ["unshare", "-m", "--propagation", "private", "sh", "-c", mount, "sh"]
 
 
+def children_of(parent):
+    """The processes that a process has started, by pid, each with what it says of itself."""
+    found = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as file:
+                fields = file.read().rpartition(")")[2].split()
+            pid = int(path.split("/")[2])
+            if int(fields[1]) == parent and fields[0] != "Z":
+                with open("/proc/%d/cmdline" % pid, "rb") as file:
+                    found[pid] = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+        except (OSError, ValueError):
+            pass  # it has ended meanwhile
+    return found
+
+
 class Server:
     """One server. `settings` go to postgresql.conf."""
 
@@ -87,18 +103,7 @@ class Server:
 
     def children(self):
         """The server's processes by pid, each with what it says of itself."""
-        found = {}
-        for path in glob.glob("/proc/[0-9]*/stat"):
-            try:
-                with open(path) as file:
-                    fields = file.read().rpartition(")")[2].split()
-                pid = int(path.split("/")[2])
-                if int(fields[1]) == self.pid and fields[0] != "Z":
-                    with open("/proc/%d/cmdline" % pid, "rb") as file:
-                        found[pid] = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
-            except (OSError, ValueError):
-                pass  # it has ended meanwhile
-        return found
+        return children_of(self.pid)
 
     def workers(self, backend=None):
         """The pids of fastcsv's workers, or of one session's."""
@@ -189,4 +194,4 @@ class Server:
 
 def crashes(log):
     """What the log says of processes that ended abnormally."""
-    return re.findall(r".*(?:was terminated by signal|PANIC: |terminating any other active server processes).*", log)
+    return re.findall(r".*(?:PID [0-9]+\) was terminated by signal|PANIC: |terminating any other active server processes).*", log)
