@@ -355,24 +355,6 @@ pub(crate) unsafe fn first_file_subtransaction(relation: pg_sys::Relation) -> pg
     }
 }
 
-/// Analyses and rewrites a statement without parameters.
-///
-/// # Safety
-/// The statement must come from `text`; errors come through whole, so nothing with a destructor on the caller's frames.
-pub(crate) unsafe fn analyze(statement: *mut pg_sys::RawStmt, text: *const c_char) -> *mut pg_sys::List {
-    unsafe extern "C-unwind" {
-        fn pg_analyze_and_rewrite_fixedparams(
-            statement: *mut pg_sys::RawStmt,
-            text: *const c_char,
-            types: *const pg_sys::Oid,
-            count: c_int,
-            environment: *mut pg_sys::QueryEnvironment,
-        ) -> *mut pg_sys::List;
-    }
-    // SAFETY: the caller's promise.
-    unsafe { pg_analyze_and_rewrite_fixedparams(statement, text, std::ptr::null(), 0, std::ptr::null_mut()) }
-}
-
 /// Runs a statement that was started, to its end.
 ///
 /// # Safety

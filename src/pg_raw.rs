@@ -148,6 +148,15 @@ unsafe extern "C-unwind" {
     /// Fires queued triggers.
     pub(crate) fn AfterTriggerEndQuery(executor: *mut pg_sys::EState);
 
+    /// Analyses a statement.
+    pub(crate) fn parse_analyze_fixedparams(
+        statement: *mut pg_sys::RawStmt,
+        text: *const c_char,
+        types: *const pg_sys::Oid,
+        count: c_int,
+        environment: *mut pg_sys::QueryEnvironment,
+    ) -> *mut pg_sys::Query;
+
     /// Plans a query.
     pub(crate) fn pg_plan_query(
         query: *mut pg_sys::Query,

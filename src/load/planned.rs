@@ -67,25 +67,21 @@ impl Insert {
 
 /// Plans the statement. `columns` lists the numbers of the columns that the user must be allowed to insert into; null for all.
 ///
+/// It is not rewritten: COPY passes rules over and refuses row-level security, and what else the rewriter does is to add defaults for
+/// columns that the statement does not name.
+///
 /// # Errors
-/// Raises what analysing and planning raise, and an ERROR if rules make another statement of it.
+/// Raises what analysing and planning raise.
 ///
 /// # Safety
 /// The table must be locked; nothing with a destructor on the caller's frames.
 pub(super) unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: the caller's promise; the parser returns a list of RawStmt, the rewriter one of Query.
+    // SAFETY: the caller's promise; the parser returns a list of RawStmt.
     unsafe {
         let parsed = pg_raw::raw_parser(insert.text, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
         let statement = pg_sys::list_nth(parsed, 0).cast::<pg_sys::RawStmt>();
-        let queries = pg_compat::analyze(statement, insert.text);
-        let query: *mut pg_sys::Query = match pg_sys::list_length(queries) {
-            1 => pg_sys::list_nth(queries, 0).cast(),
-            _ => std::ptr::null_mut(),
-        };
-        if query.is_null() || (*query).commandType != pg_sys::CmdType::CMD_INSERT {
-            let message = "cannot load into a table with rules whose inserts another extension plans";
-            raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message));
-        }
+        let none = std::ptr::null_mut();
+        let query = pg_raw::parse_analyze_fixedparams(statement, insert.text, std::ptr::null(), 0, none);
         if !columns.is_null() {
             pg_compat::set_inserted_columns(query, columns);
         }
