@@ -170,7 +170,7 @@ class Load:
 
     def case(self):
         """The load; where the header is to be found out, there is one."""
-        return {"options": self.options + ([("header", "true")] if self.header == "auto" else []), "columns": self.listed, "where": self.where, "target_sql": self.table.target}
+        return {"options": self.options + ([("header", "match")] if self.header == "auto" else []), "columns": self.listed, "where": self.where, "target_sql": self.table.target}
 
 
 def settings(rng):
