@@ -3,7 +3,7 @@
 reference (core COPY, or file_fdw) and once through fastcsv, and the two outcomes must be the same.
 
   run.py --host SOCKETDIR --port N --mode fdw|copy|hook [--user U] [--cases cases.jsonl] [--dir DIR]
-         [--program] [--option NAME=VALUE]... [--set NAME=VALUE]... [--only SUBSTRING] [--known known.json]
+         [--program] [--fifo PATH] [--option NAME=VALUE]... [--set NAME=VALUE]... [--only SUBSTRING] [--known known.json]
          [--context ignore] [-v]
 
 modes
@@ -19,7 +19,7 @@ constraint fields, and CONTEXT. The candidate may add context lines of its own A
 --known names cases that differ by design ({name: reason}); a known case that stops differing is reported too.
 Exit status: 0 when nothing differs but what is known, 1 otherwise. Needs python3 and libpq only.
 """
-import argparse, base64, json, os, shlex, sys
+import argparse, base64, json, os, shlex, sys, threading, time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import pq
@@ -121,6 +121,37 @@ def run_scan(conn, case, path, server, settings, program, more=()):
     return res
 
 
+class Fifo:
+    """A FIFO that somebody writes a file into as soon as it is opened for reading."""
+
+    def __init__(self, path, content):
+        self.path, self.content, self.is_over = path, content, False
+        os.mkfifo(path)
+        os.chmod(path, 0o644)
+        self.thread = threading.Thread(target=self.write)
+        self.thread.start()
+
+    def write(self):
+        while not self.is_over:
+            try:
+                descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                time.sleep(0.0005)  # nobody reads yet
+                continue
+            os.set_blocking(descriptor, True)
+            try:
+                with open(descriptor, "wb", buffering=0) as file:
+                    file.write(self.content)
+            except BrokenPipeError:
+                pass  # whoever read has seen enough
+            return
+
+    def end(self):
+        self.is_over = True
+        self.thread.join()
+        os.unlink(self.path)
+
+
 def differences(ref, got, context):
     if ref["kind"] != got["kind"]:
         return ["kind: expected %s, got %s" % (brief(ref), brief(got))]
@@ -147,6 +178,7 @@ def main():
     ap.add_argument("--cases", default=os.path.join(HERE, "cases.jsonl"))
     ap.add_argument("--dir", help="folder the case files lie in, as the server sees it (default: beside the cases)")
     ap.add_argument("--program", action="store_true", help="scans read the output of a program that prints the file")
+    ap.add_argument("--fifo", metavar="PATH", help="loads of the candidate read a FIFO, made there for each")
     ap.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--only", default="")
@@ -176,8 +208,11 @@ def main():
         if a.only not in case["name"] or (a.mode == "fdw" and case.get("fdw", True) is False):
             continue
         conn, path = conns[case.get("db", "utf8")], os.path.join(folder, case["file"])
+        fifo = None
         if a.mode == "copy":
-            candidate = function_sql(case, path)
+            if a.fifo and not os.path.isfile(path):
+                continue
+            candidate = function_sql(case, a.fifo or path)
             if candidate is None:
                 skipped += 1
                 continue
@@ -187,6 +222,7 @@ def main():
                 got = run_scan(conn, case, path, "fastcsv", settings, a.program, more)
             elif a.mode == "copy":
                 ref = run_load(conn, case, path, copy_sql(case, path), [])
+                fifo = Fifo(a.fifo, open(path, "rb").read()) if a.fifo else None
                 got = run_load(conn, case, path, candidate, settings)
             else:
                 ref = run_load(conn, case, path, copy_sql(case, path), ["SET fastcsv.accelerate_copy = off"])
@@ -194,6 +230,8 @@ def main():
             why = differences(ref, got, a.context == "compare")
         except RuntimeError as e:
             why = ["could not run: %s" % e]
+        if fifo:
+            fifo.end()
         if why and case["name"] not in known:
             failed.append(case["name"])
             print("DIFFERS %s (%s)" % (case["name"], case["group"]))
