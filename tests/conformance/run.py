@@ -19,9 +19,10 @@ constraint fields, and CONTEXT. The candidate may add context lines of its own A
 --known names cases that differ by design ({name: reason}); a known case that stops differing is reported too.
 Exit status: 0 when nothing differs but what is known, 1 otherwise. Needs python3 and libpq only.
 """
-import argparse, base64, json, os, shlex, sys, threading, time
+import argparse, base64, json, os, shlex, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import fifos
 import pq
 from statements import copy_sql, function_sql, ident, lit
 
@@ -121,37 +122,6 @@ def run_scan(conn, case, path, server, settings, program, more=()):
     return res
 
 
-class Fifo:
-    """A FIFO that somebody writes a file into as soon as it is opened for reading."""
-
-    def __init__(self, path, content):
-        self.path, self.content, self.is_over = path, content, False
-        os.mkfifo(path)
-        os.chmod(path, 0o644)
-        self.thread = threading.Thread(target=self.write)
-        self.thread.start()
-
-    def write(self):
-        while not self.is_over:
-            try:
-                descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
-            except OSError:
-                time.sleep(0.0005)  # nobody reads yet
-                continue
-            os.set_blocking(descriptor, True)
-            try:
-                with open(descriptor, "wb", buffering=0) as file:
-                    file.write(self.content)
-            except BrokenPipeError:
-                pass  # whoever read has seen enough
-            return
-
-    def end(self):
-        self.is_over = True
-        self.thread.join()
-        os.unlink(self.path)
-
-
 def differences(ref, got, context):
     if ref["kind"] != got["kind"]:
         return ["kind: expected %s, got %s" % (brief(ref), brief(got))]
@@ -222,7 +192,7 @@ def main():
                 got = run_scan(conn, case, path, "fastcsv", settings, a.program, more)
             elif a.mode == "copy":
                 ref = run_load(conn, case, path, copy_sql(case, path), [])
-                fifo = Fifo(a.fifo, open(path, "rb").read()) if a.fifo else None
+                fifo = fifos.Fifo(a.fifo, open(path, "rb").read()) if a.fifo else None
                 got = run_load(conn, case, path, candidate, settings)
             else:
                 ref = run_load(conn, case, path, copy_sql(case, path), ["SET fastcsv.accelerate_copy = off"])
