@@ -2,13 +2,14 @@
 # PG_CONFIG chooses the PostgreSQL to build for; the default is Debian's PostgreSQL 15.
 export PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
 
-.PHONY: help setup demo test test-matrix bench install clean
+.PHONY: help setup demo test test-matrix test-faults bench install clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo         see fastcsv work: builds it, starts a throwaway server, queries and loads a 150 MB file"
 	@echo "make test         format, lints, unit tests, pg_regress, conformance with PostgreSQL 15"
 	@echo "make test-matrix  the server tests again with PostgreSQL 16, 17 and 18"
+	@echo "make test-faults  what happens when things go wrong, in full: killed processes, full disks, failing reads"
 	@echo "make bench        the scanner's benchmarks, and loads and scans beside COPY and file_fdw"
 	@echo "make install      build for PG_CONFIG (now $(PG_CONFIG)) and install"
 	@echo "make setup        only install what the above need; they do it themselves"
@@ -26,6 +27,9 @@ test: setup
 test-matrix:
 	@.ci/setup matrix
 	@.ci/test-matrix
+
+test-faults: setup
+	@.ci/test-faults
 
 bench: setup
 	@.ci/bench

@@ -20,6 +20,7 @@ mod fault;
 mod fdw;
 mod file;
 mod filter_test;
+mod image_test;
 mod last_run;
 mod load;
 mod memory;
@@ -43,6 +44,7 @@ call::sql_functions!(
     fastcsv_rows => load::next_row,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
+    fastcsv_test_image => image_test::compare,
     fastcsv_test_referee => referee_test::read_from,
 );
 

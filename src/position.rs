@@ -109,6 +109,11 @@ impl PositionContext {
         self.records = None;
     }
 
+    /// The number of the record behind those that were read; a header must be counted by who knows of it.
+    pub(crate) fn next_record(&self) -> u64 {
+        self.start.record + self.records()
+    }
+
     /// One more record was read.
     pub(crate) fn count_record(&mut self) {
         self.records = self.records.map(|count| count + 1);
@@ -158,7 +163,7 @@ impl PositionContext {
         if !is_of_a_row {
             return nothing; // rows are being written, and COPY shows the line its reader is at
         }
-        if let Some(place) = self.locate(copy) {
+        if let Some(place) = self.locate(copy, error) {
             // The header is no record.
             let record = place.record.checked_sub(u64::from(copy.has_header)).filter(|record| *record > 0);
             return Known { place: Some(place), record };
@@ -178,7 +183,9 @@ impl PositionContext {
     }
 
     /// The record that COPY's line number belongs to: the file is scanned again for it, or somebody knows.
-    fn locate(&self, copy: &CopyView) -> Option<Place> {
+    ///
+    /// A quote that is left open matters only to who reports that; and COPY has then read to the file's end too.
+    fn locate(&self, copy: &CopyView, error: &ErrorView) -> Option<Place> {
         let descriptor = match self.places {
             Places::ByCopy => (copy.descriptor >= 0).then_some(copy.descriptor)?,
             Places::ByFile(descriptor) => descriptor,
@@ -189,7 +196,12 @@ impl PositionContext {
         };
         let dialect = dialect(copy)?;
         let mut bytes = Reread { file: borrow(descriptor), offset: self.start.byte };
-        match locate::locate(&mut bytes, &dialect, self.start, copy.line_number, &mut no_interrupt_pending) {
+        let (start, number) = (self.start, copy.line_number);
+        let located = match is_bad_format(error) {
+            true => locate::locate(&mut bytes, &dialect, start, number, &mut no_interrupt_pending),
+            false => locate::locate_start(&mut bytes, &dialect, start, number, &mut no_interrupt_pending),
+        };
+        match located {
             Ok(Located::Found(place)) => Some(place),
             Ok(Located::Beyond | Located::Stopped) | Err(_) => None,
         }

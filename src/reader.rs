@@ -287,11 +287,11 @@ impl Reader {
         }
     }
 
-    /// What COPY's counter says at the end of the input, if the referee has not come there itself.
-    pub(crate) fn end_number(&self) -> Option<u64> {
+    /// The place behind the last record, if the referee has not come there itself.
+    pub(crate) fn end_place(&self) -> Option<Checkpoint> {
         match self.path {
             // SAFETY: as above.
-            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_number),
+            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_place),
             Path::Undecided | Path::Serial(_) => None,
         }
     }

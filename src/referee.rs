@@ -64,6 +64,11 @@ pub(crate) struct Referee {
     stream: *mut Stream,
     /// The offset of what the feed delivers next.
     feed_position: u64,
+    /// Headers read since the last restart: COPY's parser reads one as no row.
+    headers: u64,
+    /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
+    /// shows the value that was wrong.
+    behind_skipped: Option<u64>,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
 }
@@ -246,8 +251,10 @@ impl Referee {
     pub(crate) unsafe fn restart(this: *mut Self, feed: NonNull<dyn Feed>, start: Checkpoint) {
         // SAFETY: the caller's promise; the feed is asked for its descriptor only.
         unsafe {
-            let line_end = eol_type(start.line_end);
-            shim::fastcsv_shim_restart((*this).state, start.number - 1, line_end, Some(read_feed));
+            let (state, line_end) = ((*this).state, eol_type(start.line_end));
+            let keep_value = Self::shows_skipped(this, start.record);
+            shim::fastcsv_shim_restart(state, start.number - 1, line_end, keep_value, Some(read_feed));
+            (*this).headers = 0;
             (*this).position.restart(start, Places::of(feed));
             ((*this).feed, (*this).feed_position) = (Some(feed), start.byte);
             (*this).took_record = false;
@@ -346,7 +353,7 @@ impl Referee {
         // SAFETY: the caller's promise. Whoever catches the error takes the contexts off.
         unsafe {
             Self::enter(this, place);
-            shim::fastcsv_shim_hide_line((*this).state, place.number);
+            shim::fastcsv_shim_hide_line((*this).state, place.number, false);
             shim::raise_read_error(error, (*this).position.source().name)
         }
     }
@@ -406,12 +413,15 @@ impl Referee {
         // SAFETY: palloc returns memory large and aligned enough (8 bytes) for this plain struct, or raises an error.
         unsafe {
             let place: *mut Self = pg_sys::palloc(size_of::<Self>()).cast();
+            let headers = u64::from(CopyView::of(state).has_header && feed.is_none());
             place.write(Self {
                 state,
                 position,
                 copy_context,
                 feed,
                 feed_position,
+                headers,
+                behind_skipped: None,
                 took_record: false,
                 stream: std::ptr::null_mut(),
                 is_entered: false,
@@ -532,6 +542,7 @@ impl Referee {
         unsafe {
             let skipped = shim::fastcsv_shim_row_was_skipped((*this).state);
             if skipped {
+                (*this).behind_skipped = Some((*this).position.next_record() + (*this).headers);
                 let outer = pg_sys::error_context_stack;
                 if !(*this).is_entered {
                     (*this).push_contexts(outer);
@@ -541,6 +552,15 @@ impl Referee {
             }
             skipped
         }
+    }
+
+    /// Does COPY's error context still show a value of the record before this one, which was passed over?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn shows_skipped(this: *mut Self, record: u64) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).behind_skipped == Some(record) }
     }
 
     /// Says how many rows were passed over, as a load or as a scan does.

@@ -107,7 +107,30 @@ pub fn locate(
     copy_line: u64,
     keep_going: &mut dyn FnMut() -> bool,
 ) -> io::Result<Located> {
-    let mut locator = Locator::new(dialect, Level::detect(), from, copy_line);
+    search(input, Locator::new(dialect, Level::detect(), from, copy_line), false, keep_going)
+}
+
+/// As [`locate`], but reads only up to the start of the record, whose end and open quote are then not told. A record
+/// that never ends would be read to the end of the input.
+///
+/// # Errors
+/// As for [`locate`].
+pub fn locate_start(
+    input: &mut impl Read,
+    dialect: &Dialect,
+    from: Checkpoint,
+    copy_line: u64,
+    keep_going: &mut dyn FnMut() -> bool,
+) -> io::Result<Located> {
+    search(input, Locator::new(dialect, Level::detect(), from, copy_line), true, keep_going)
+}
+
+fn search(
+    input: &mut impl Read,
+    mut locator: Locator,
+    start_is_enough: bool,
+    keep_going: &mut dyn FnMut() -> bool,
+) -> io::Result<Located> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(READ)?;
     buffer.resize(READ, 0);
@@ -121,6 +144,9 @@ pub fn locate(
         };
         if locator.push(&buffer[..length]) == Progress::Done {
             break;
+        }
+        if start_is_enough && let Some(place) = locator.start() {
+            return Ok(Located::Found(place));
         }
         unasked += length;
         if unasked >= ASK {
@@ -195,6 +221,13 @@ impl Locator {
             }
         }
         if self.is_done() { Progress::Done } else { Progress::More }
+    }
+
+    /// The record's place without its end and open quote, once its first byte has been pushed.
+    pub fn start(&self) -> Option<Place> {
+        let begun = self.state.position() > self.track.start.byte;
+        let is_there = begun && !self.after_cr && self.wanted >= self.from.number && self.is_in_target();
+        self.found.or_else(|| is_there.then(|| self.place(self.state.position())))
     }
 
     /// The record's place; the input ends here, unless the search was done before.

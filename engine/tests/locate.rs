@@ -4,9 +4,10 @@ mod common;
 
 use common::csv_like;
 use fastcsv_engine::dialect::{Dialect, LineEnd};
-use fastcsv_engine::locate::{Checkpoint, Located, Locator, OpenQuote, Place, Progress, locate};
+use fastcsv_engine::locate::{Checkpoint, Located, Locator, OpenQuote, Place, Progress, locate, locate_start};
 use fastcsv_engine::scan::{Level, LineEndFinder};
 use proptest::prelude::*;
+use std::io;
 
 /// A record as COPY's line reader sees it.
 #[derive(Clone, Copy, Debug)]
@@ -140,12 +141,19 @@ fn expected(dialect: &Dialect, input: &[u8], reading: &Reading, number: u64) -> 
 /// What the locator finds in an input cut into pieces.
 fn find(dialect: &Dialect, level: Level, from: Checkpoint, number: u64, input: &[u8], piece: usize) -> Option<Place> {
     let mut locator = Locator::new(dialect, level, from, number);
+    let mut start = None;
     for piece in input[from.byte as usize..].chunks(piece) {
         if locator.push(piece) == Progress::Done {
             break;
         }
+        start = start.or_else(|| locator.start());
     }
-    locator.finish()
+    let found = locator.finish();
+    if let Some(start) = start {
+        let place = found.expect("a record that has a start is found");
+        assert_eq!((start.line, start.record, start.byte), (place.line, place.record, place.byte), "{number} {piece}");
+    }
+    found
 }
 
 /// The dialects COPY can be asked for, oddities included; the last is its text format.
@@ -241,6 +249,16 @@ fn locate_reads_on_only_as_long_as_it_may() {
     assert_eq!(run((1 << 20) + 1, 100), Located::Beyond);
     assert_eq!(run(1 << 20, 3), Located::Stopped);
     assert_eq!(asked, 3);
+}
+
+#[test]
+fn locate_start_does_not_read_to_the_end_of_a_record_that_has_none() {
+    let dialect = Dialect::copy_csv(LineEnd::Lf);
+    let mut input = io::Read::chain(&b"a\nb\n\"c"[..], io::repeat(0));
+    match locate_start(&mut input, &dialect, Checkpoint::START, 3, &mut || true) {
+        Ok(Located::Found(place)) => assert_eq!((place.line, place.record, place.byte), (3, 3, 4)),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

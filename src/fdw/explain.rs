@@ -80,6 +80,9 @@ unsafe fn show_columns(private: &Private, state: *mut pg_sys::ExplainState) {
     }
 }
 
+/// Kibibytes, as EXPLAIN counts memory.
+const KB: u64 = 1024;
+
 /// What EXPLAIN ANALYZE shows of a run. What varies from run to run is left out where TIMING or COSTS are off.
 struct Shown {
     state: *mut pg_sys::ExplainState,
@@ -109,6 +112,7 @@ impl Shown {
             if (*self.state).timing {
                 self.number(c"Bytes", run.bytes.unwrap_or(0), Some(c"b"));
                 self.number(c"Throughput", run.throughput().unwrap_or(0) / 1_000_000, Some(c"MB/s"));
+                self.number(c"Peak Memory", run.peak_memory.div_ceil(KB), Some(c"kB"));
             }
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct LineContext {
     state: State,
     /// COPY's counter after the row read last.
     number: u64,
+    /// Whether COPY's context shows the value it shows now in whatever is left to be done.
+    keeps_value: bool,
     before_flush: State,
 }
 
@@ -61,7 +63,7 @@ impl LineContext {
         };
         let (descriptor, encoding) = (view.descriptor, view.encoding);
         let (state, before_flush) = (State::Read, State::Read);
-        LineContext { callback, referee, descriptor, encoding, state, number: 0, before_flush }
+        LineContext { callback, referee, descriptor, encoding, state, number: 0, keeps_value: false, before_flush }
     }
 
     /// Puts it on top of the stack.
@@ -121,13 +123,14 @@ impl LineContext {
         }
     }
 
-    /// The input has ended, with COPY's counter there.
+    /// The input has ended, with COPY's counter there. The value that COPY's context shows now is to be kept if the last record was
+    /// passed over: COPY goes on to show what was wrong in it.
     ///
     /// # Safety
     /// As above.
-    pub(super) unsafe fn at_end(this: *mut Self, number: u64) {
+    pub(super) unsafe fn at_end(this: *mut Self, number: u64, keeps_value: bool) {
         // SAFETY: the caller's promise.
-        unsafe { (*this).number = number }
+        unsafe { ((*this).number, (*this).keeps_value) = (number, keeps_value) }
     }
 
     /// Collected rows are about to be written.
@@ -208,7 +211,7 @@ impl LineContext {
         // SAFETY: the caller's promise. Where the line lies is found from the file's start: only its number is known.
         unsafe {
             Referee::point_at(self.referee, Checkpoint::START, self.places().unwrap_or(Places::Nowhere));
-            shim::fastcsv_shim_hide_line(copy, number);
+            shim::fastcsv_shim_hide_line(copy, number, self.keeps_value);
         }
     }
 
@@ -222,7 +225,7 @@ impl LineContext {
                 Some((line, Ok(length))) => {
                     shim::fastcsv_shim_show_line(copy, place.number, line.as_ptr().cast(), length);
                 }
-                _ => shim::fastcsv_shim_hide_line(copy, place.number),
+                _ => shim::fastcsv_shim_hide_line(copy, place.number, false),
             }
         }
     }

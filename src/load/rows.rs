@@ -377,11 +377,14 @@ impl Rows {
     unsafe fn finish(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
-            let number = match (*(*this).reader).end_number() {
-                Some(number) => number,
-                None => Referee::views((*(*this).reader).referee()).1.line_number,
-            };
-            LineContext::at_end((*this).context, number);
+            let referee = (*(*this).reader).referee();
+            match (*(*this).reader).end_place() {
+                Some(place) => {
+                    let keeps_value = Referee::shows_skipped(referee, place.record);
+                    LineContext::at_end((*this).context, place.number, keeps_value);
+                }
+                None => LineContext::at_end((*this).context, Referee::views(referee).1.line_number, true),
+            }
             if !(*this).multi.is_empty() {
                 Self::flush(this, std::ptr::null_mut());
             }

@@ -15,6 +15,7 @@ use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::Mark;
 use fastcsv_engine::job::{self, Io, Job};
 use fastcsv_engine::locate::Checkpoint;
+use fastcsv_engine::pipeline::ReadAt;
 use fastcsv_engine::scan::Level;
 use fastcsv_engine::walk::Walker;
 
@@ -172,7 +173,7 @@ impl Input {
     /// Those of reading.
     pub(super) fn step(&mut self) -> io::Result<()> {
         match self {
-            Input::File(FileInput { walker: Some(walker), file, .. }) => walker.step(file).map(drop),
+            Input::File(FileInput { walker: Some(walker), file, .. }) => walker.step(&Interruptible(file)).map(drop),
             // A stream's feeds are told by the referee itself.
             Input::File(_) | Input::Stream(_) => Ok(()),
         }
@@ -202,9 +203,7 @@ impl FileInput {
         if stamp.size < settings::min_parallel_size() {
             return Err("the file is smaller than fastcsv.min_parallel_size");
         }
-        let Some(base) = find_start(&file, dialect, stamp.size, records) else {
-            return Err("the file ends with its first record");
-        };
+        let base = find_start(&file, dialect, stamp.size, records)?;
         // SAFETY: as above.
         let feed = unsafe { RangeFeed::new(again, stamp.size) };
         let dialect = base.line_end.map_or_else(|| dialect.clone(), |line_end| dialect.with_line_end(line_end));
@@ -252,15 +251,26 @@ impl StreamInput {
     }
 }
 
-/// Where the first record starts behind so many others, a header counted; `None` if there is none.
-fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records: u64) -> Option<Checkpoint> {
+/// Where the first record starts behind so many others, a header counted.
+///
+/// # Errors
+/// The reason why the scan stays serial.
+fn find_start(file: &Borrowed, dialect: &Dialect, size: u64, records: u64) -> Result<Checkpoint, Serial> {
     let mut walker = Walker::new(dialect, Level::detect(), Checkpoint::START, size);
     for _ in 0..records {
-        // What cannot be read here cannot be read by the referee either, who will say so.
-        if !walker.step(file).ok()? {
-            return None;
-        }
+        // Whatever is wrong is for the referee to say, who reads on.
+        walker.step(&Interruptible(file)).map_err(|_| "the first records cannot be read again")?;
     }
     let at = walker.at();
-    (at.byte < size && at.line_end.is_some()).then_some(at)
+    if at.byte < size && at.line_end.is_some() { Ok(at) } else { Err("the file ends with its first record") }
+}
+
+/// A file that is read by somebody who can be cancelled: a record may be long, and a disk slow.
+struct Interruptible<'f>(&'f Borrowed);
+
+impl ReadAt for Interruptible<'_> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        pgrx::check_for_interrupts!();
+        self.0.read_at(buffer, offset)
+    }
 }

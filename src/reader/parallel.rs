@@ -295,9 +295,9 @@ impl Parallel {
         self.totals.filtered
     }
 
-    /// What COPY's counter says at the end of the input, once that was reached without the referee.
-    pub(crate) fn end_number(&self) -> Option<u64> {
-        (self.is_done && !self.ended_early).then_some(self.base.number)
+    /// The place behind the last record, once that was reached without the referee.
+    pub(crate) fn end_place(&self) -> Option<Checkpoint> {
+        (self.is_done && !self.ended_early).then_some(self.base)
     }
 
     /// Blocks that are kept are not needed any more.

@@ -31,10 +31,10 @@ fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end)
 
 /*
  * Lets a parse go on at another record, read through a callback from now on, with nothing left of what was read
- * before.
+ * before; but for the value that COPY's error context shows, if it is to be kept.
  */
 void
-fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, copy_data_source_cb source)
+fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, bool keep_value, copy_data_source_cb source)
 {
 	cstate->copy_src = COPY_CALLBACK;
 	cstate->data_source_cb = source;
@@ -47,8 +47,11 @@ fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end, c
 	cstate->input_reached_error = false;
 	cstate->line_buf_valid = false;
 	resetStringInfo(&cstate->line_buf);
-	cstate->cur_attname = NULL;
-	cstate->cur_attval = NULL;
+	if (!keep_value)
+	{
+		cstate->cur_attname = NULL;
+		cstate->cur_attval = NULL;
+	}
 	fastcsv_shim_start_at(cstate, line_number, line_end);
 }
 
@@ -97,13 +100,16 @@ fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *tex
 	cstate->line_buf_valid = true;
 }
 
-/* COPY's error context is to show only a line's number. */
+/* COPY's error context is to show only a line's number; and the value that it shows now, if that is to be kept. */
 void
-fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number)
+fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, bool keep_value)
 {
 	cstate->cur_lineno = line_number;
-	cstate->cur_attname = NULL;
-	cstate->cur_attval = NULL;
+	if (!keep_value)
+	{
+		cstate->cur_attname = NULL;
+		cstate->cur_attval = NULL;
+	}
 	cstate->line_buf_valid = false;
 }
 

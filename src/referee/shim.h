@@ -54,13 +54,13 @@ typedef struct FastcsvErrorView
 
 extern void fastcsv_shim_start_at(CopyFromState cstate, uint64 line_number, int32 line_end);
 extern void fastcsv_shim_restart(CopyFromState cstate, uint64 line_number, int32 line_end,
-								 copy_data_source_cb source);
+								 bool keep_value, copy_data_source_cb source);
 extern void fastcsv_shim_note_read(CopyFromState cstate, uint64 position, int32 count);
 extern void fastcsv_shim_report_position(CopyFromState cstate, uint64 position);
 extern void fastcsv_shim_name_value(CopyFromState cstate, uint64 line_number, const char *column, const char *value);
 extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, const char *text, int32 length);
 extern void fastcsv_shim_show_name_only(CopyFromState cstate);
-extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number);
+extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, bool keep_value);
 extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);

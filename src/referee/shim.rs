@@ -191,6 +191,7 @@ unsafe extern "C-unwind" {
         state: pg_sys::CopyFromState,
         line_number: u64,
         line_end: i32,
+        keep_value: bool,
         source: pg_sys::copy_data_source_cb,
     );
     pub(crate) fn fastcsv_shim_note_read(state: pg_sys::CopyFromState, position: u64, count: i32);
@@ -218,7 +219,7 @@ unsafe extern "C-unwind" {
         length: i32,
     );
     pub(crate) fn fastcsv_shim_show_name_only(state: pg_sys::CopyFromState);
-    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64);
+    pub(crate) fn fastcsv_shim_hide_line(state: pg_sys::CopyFromState, line_number: u64, keep_value: bool);
     pub(crate) fn fastcsv_shim_default(
         state: pg_sys::CopyFromState,
         index: i32,

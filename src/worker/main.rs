@@ -123,7 +123,7 @@ fn open_input(shared: &'static Shared, input: &job::Input) -> Result<Input, Fail
             // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
             // without a check.
             let mapping = unsafe { Mapping::new(file, size) };
-            let mapping = mapping.map_err(|error| Failure::Failed(format!("could not map the file: {error}")))?;
+            let mapping = mapping.map_err(|_| Refusal::NoMapping)?;
             Ok(Input::File(Box::new(Watched { file: mapping, panics })))
         }
         _ => Ok(Input::File(Box::new(Watched { file, panics }))),
@@ -181,7 +181,7 @@ impl<R: ReadAt> ReadAt for Watched<R> {
     }
 
     fn slice(&self, from: u64, to: u64) -> Option<&[u8]> {
-        self.file.slice(from, to)
+        if self.look().is_err() { None } else { self.file.slice(from, to) }
     }
 
     fn failure(&self) -> Option<io::Error> {

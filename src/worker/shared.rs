@@ -80,6 +80,8 @@ pub(crate) enum Refusal {
     NoMemory,
     /// The worker could not open the file through the session's descriptor.
     NoFile,
+    /// The worker could not map the file.
+    NoMapping,
     /// The worker could not start a thread.
     NoThread,
 }
@@ -92,6 +94,7 @@ impl Refusal {
             Refusal::NoSlot => "no background worker slot is free",
             Refusal::NoMemory => "no memory for a worker",
             Refusal::NoFile => "the worker cannot open the file",
+            Refusal::NoMapping => "the worker cannot map the file",
             Refusal::NoThread => "the worker cannot start a thread",
         }
     }
@@ -103,7 +106,8 @@ const FAILED: u32 = 2;
 /// Somebody is writing the message.
 const FAILING: u32 = 3;
 /// The worker's own refusals, from here on.
-const REFUSED: [(u32, Refusal); 3] = [(4, Refusal::NoMemory), (5, Refusal::NoFile), (6, Refusal::NoThread)];
+const REFUSED: [(u32, Refusal); 4] =
+    [(4, Refusal::NoMemory), (5, Refusal::NoFile), (6, Refusal::NoMapping), (7, Refusal::NoThread)];
 
 impl Shared {
     /// Where the ring begins behind a job of that length.

@@ -3,8 +3,8 @@
 reference (core COPY, or file_fdw) and once through fastcsv, and the two outcomes must be the same.
 
   run.py --host SOCKETDIR --port N --mode fdw|copy|hook [--user U] [--cases cases.jsonl] [--dir DIR]
-         [--program] [--fifo PATH] [--option NAME=VALUE]... [--set NAME=VALUE]... [--only SUBSTRING] [--known known.json]
-         [--context ignore] [-v]
+         [--program] [--fifo PATH] [--option NAME=VALUE]... [--set NAME=VALUE]... [--parallel] [--only SUBSTRING]
+         [--known known.json] [--context ignore] [-v]
 
 modes
   fdw    reference: file_fdw foreign table        candidate: foreign table on SERVER fastcsv
@@ -15,6 +15,8 @@ Compared: rows in order and their count, or SQLSTATE, message, detail, hint, the
 constraint fields, and CONTEXT. The candidate may add context lines of its own AFTER the reference's lines.
 --set applies to the candidate's session only: use it to force tiny ranges and the parallel path, for example
   --set fastcsv.range_size=16 --set fastcsv.min_parallel_size=0
+--parallel holds each candidate without an error to the parallel path: a case that ran serially for a reason that is not in
+order (tests/lib/paths.py) differs.
 --option adds an option to the candidate's foreign table.
 --known names cases that differ by design ({name: reason}); a known case that stops differing is reported too.
 Exit status: 0 when nothing differs but what is known, 1 otherwise. Needs python3 and libpq only.
@@ -24,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import fifos
 import pq
+from paths import Paths, last_run
 from statements import copy_sql, function_sql, ident, lit
 
 SESSION = ["SET client_min_messages = notice", "SET timezone = 'UTC'", "SET datestyle = 'ISO, MDY'",
@@ -80,7 +83,18 @@ def prepare(conn):
         conn.must(s)
 
 
-def run_load(conn, case, path, statement, settings):
+def watched(conn, statement, paths):
+    """Runs a statement; its result says how it ran if that is not in order."""
+    before = last_run(conn) if paths else None
+    r = conn.exec(statement)
+    if paths and r["kind"] != "error":
+        wrong = paths.note(before, last_run(conn))
+        if wrong:
+            return dict(r, path=wrong)
+    return r
+
+
+def run_load(conn, case, path, statement, settings, paths=None):
     prepare(conn)
     for s in case.get("pre", []):
         conn.must(s)
@@ -90,7 +104,7 @@ def run_load(conn, case, path, statement, settings):
         conn.must(s)
     for s in settings + case.get("session", []):
         conn.must(s)
-    r = conn.exec(statement)
+    r = watched(conn, statement, paths)
     if r["kind"] == "error":
         conn.exec("ROLLBACK")
         res = dict(r)
@@ -100,13 +114,14 @@ def run_load(conn, case, path, statement, settings):
         res = rows(conn, case.get("result_sql", "SELECT * FROM t"), case)
         if res["kind"] == "rows":
             res["loaded"] = r["tag"].split()[-1] if "tag" in r else r["rows"][0][0]
+            res["path"] = r.get("path")
     conn.must("RESET ALL")
     conn.exec("RESET ROLE")
     conn.exec("DROP SCHEMA conformance CASCADE")
     return res
 
 
-def run_scan(conn, case, path, server, settings, program, more=()):
+def run_scan(conn, case, path, server, settings, program, more=(), paths=None):
     prepare(conn)
     for s in case.get("fdw_pre", case.get("pre", [])):
         conn.must(s)
@@ -114,8 +129,8 @@ def run_scan(conn, case, path, server, settings, program, more=()):
     if r["kind"] != "error":
         for s in settings + case.get("session", []):
             conn.must(s)
-        r = conn.exec("CREATE TEMP TABLE scan_result AS " + case.get("fdw_sql", "SELECT * FROM t"))
-    res = dict(r) if r["kind"] == "error" else rows(conn, "SELECT * FROM scan_result", case)
+        r = watched(conn, "CREATE TEMP TABLE scan_result AS " + case.get("fdw_sql", "SELECT * FROM t"), paths)
+    res = dict(r) if r["kind"] == "error" else dict(rows(conn, "SELECT * FROM scan_result", case), path=r.get("path"))
     conn.exec("ROLLBACK")
     conn.must("RESET ALL")
     conn.exec("DROP SCHEMA conformance CASCADE")
@@ -127,7 +142,7 @@ def differences(ref, got, context):
         return ["kind: expected %s, got %s" % (brief(ref), brief(got))]
     if ref["kind"] == "rows":
         return ["%s: expected %r, got %r" % (k, ref.get(k), got.get(k))
-                for k in ("csv", "csv_b64", "loaded") if str(ref.get(k)) != str(got.get(k))]
+                for k in ("csv", "csv_b64", "loaded", "path") if str(ref.get(k)) != str(got.get(k))]
     out = ["%s: expected %r, got %r" % (k, ref.get(k), got.get(k)) for k in ERROR_FIELDS if ref.get(k) != got.get(k)]
     want, have = ref.get("context") or "", got.get("context") or ""
     if context and not (have == want or have.startswith(want + "\n") or want == ""):
@@ -151,6 +166,7 @@ def main():
     ap.add_argument("--fifo", metavar="PATH", help="loads of the candidate read a FIFO, made there for each")
     ap.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    ap.add_argument("--parallel", action="store_true")
     ap.add_argument("--only", default="")
     ap.add_argument("--known")
     ap.add_argument("--context", choices=["compare", "ignore"], default="compare")
@@ -171,6 +187,7 @@ def main():
         c.must("CREATE EXTENSION IF NOT EXISTS file_fdw")
         c.exec("CREATE SERVER cases_file FOREIGN DATA WRAPPER file_fdw")
         c.must("CREATE EXTENSION IF NOT EXISTS fastcsv")
+    paths = Paths() if a.parallel else None
     same = skipped = 0
     failed, healed = [], []
     for line in open(a.cases):
@@ -189,11 +206,11 @@ def main():
         try:
             if a.mode == "fdw":
                 ref = run_scan(conn, case, path, "cases_file", [], a.program)
-                got = run_scan(conn, case, path, "fastcsv", settings, a.program, more)
+                got = run_scan(conn, case, path, "fastcsv", settings, a.program, more, paths)
             elif a.mode == "copy":
                 ref = run_load(conn, case, path, copy_sql(case, path), [])
                 fifo = fifos.Fifo(a.fifo, open(path, "rb").read()) if a.fifo else None
-                got = run_load(conn, case, path, candidate, settings)
+                got = run_load(conn, case, path, candidate, settings, paths)
             else:
                 ref = run_load(conn, case, path, copy_sql(case, path), ["SET fastcsv.accelerate_copy = off"])
                 got = run_load(conn, case, path, copy_sql(case, path), settings + ["SET fastcsv.accelerate_copy = on"])
@@ -213,6 +230,8 @@ def main():
                 healed.append(case["name"])
     for n in healed:
         print("KNOWN TO DIFFER, BUT SAME: %s" % n)
+    if paths:
+        print(paths.summary())
     print("%s: %d same, %d differ, %d known to differ, %d not sayable in this mode"
           % (a.mode, same, len(failed), len(known) - len(healed), skipped))
     sys.exit(1 if failed else 0)

@@ -16,14 +16,19 @@ import pq
 from server import crashes, wait_until
 
 ROWS = []
-Row = collections.namedtuple("Row", "number title function operations full")
-SCAN, LOAD = "scan", "load"
+Row = collections.namedtuple("Row", "number title function operations quick")
+SCAN, MAPPED, PROGRAM, LOAD = "scan", "scan of a mapped file", "scan of a program's output", "load"
 BOTH = (SCAN, LOAD)
+ALL_FILES = (SCAN, MAPPED, LOAD)
+ALL = (SCAN, MAPPED, PROGRAM, LOAD)
+# The tables that are scanned.
+TABLES = {SCAN: "f", MAPPED: "fm", PROGRAM: "fp"}
 # The file: records, and the one at which the gate is. In pieces of 64 kB it is much larger than the pool of blocks.
 RECORDS = 100_000
 GATE = 30_000
 GATE_LOCK = 7001
-SETTINGS = ["fastcsv.min_parallel_size = 0", "fastcsv.range_size = '64kB'", "fastcsv.threads = 3"]
+# A session that has run a parallel query keeps shared memory of PostgreSQL's.
+SETTINGS = ["max_parallel_workers_per_gather = 0", "fastcsv.min_parallel_size = 0", "fastcsv.range_size = '64kB'", "fastcsv.threads = 3"]
 # What every server process has open.
 IGNORED_TARGETS = r"socket:|pipe:|anon_inode:|/dev/null$|.*/log$"
 # How long what must happen soon may take: a cancel, and the end of a worker. (This machine may be busy.)
@@ -37,14 +42,16 @@ CREATE FUNCTION at_gate(id int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
 CREATE FUNCTION at_gate_of_load(id int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
     IF id = %(gate)d THEN PERFORM pg_advisory_xact_lock_shared(%(lock)d); END IF; RETURN true; END $$;
 CREATE FOREIGN TABLE f (id int, name text, x float8) SERVER fastcsv OPTIONS (filename '%(file)s');
+CREATE FOREIGN TABLE fm (id int, name text, x float8) SERVER fastcsv OPTIONS (filename '%(file)s', io 'mmap');
+CREATE FOREIGN TABLE fp (id int, name text, x float8) SERVER fastcsv OPTIONS (program 'cat %(file)s');
 CREATE TABLE t (id int CHECK (at_gate_of_load(id)), name text, x float8);
 """.strip()
 
 
-def row(number, title, operations=BOTH, full=False):
-    """Declares a row: `full` ones are left out of a quick run."""
+def row(number, title, operations=BOTH, quick=None):
+    """Declares a row. In a quick run only the operations `quick` are tried: all, unless what matters is the same in each."""
     def declare(function):
-        ROWS.append(Row(number, title, function, operations, full))
+        ROWS.append(Row(number, title, function, operations, operations if quick is None else quick))
         return function
     return declare
 
@@ -53,10 +60,19 @@ def record(number):
     return "%d,name of %d,%s\n" % (number, number, number / 4)
 
 
-def write_file(path, records=RECORDS, first=1):
+def write_file(path, records=RECORDS):
     with open(path, "w") as file:
-        file.write("".join(record(first + index) for index in range(records)))
+        file.write("".join(record(1 + index) for index in range(records)))
     os.chmod(path, 0o644)
+
+
+def identity(path):
+    """Changes with each change of a file."""
+    try:
+        found = os.stat(path)
+        return found.st_ino, found.st_size, found.st_mtime_ns
+    except OSError:
+        return None
 
 
 class Session(pq.Conn):
@@ -107,6 +123,7 @@ class Test:
     def __init__(self, server, operation, folder, is_full):
         self.server, self.operation, self.folder, self.is_full = server, operation, folder, is_full
         self.file = os.path.join(folder, "data.csv")
+        self.file_before = identity(self.file)
         self.sessions = []
         self.rows_allowed = {0, RECORDS}
         self.restarts = False     # the row makes the server restart, or restarts it
@@ -131,11 +148,11 @@ class Test:
     def sql(self, file=None):
         if self.operation == LOAD:
             return "SELECT fastcsv_copy('t', '%s', header => false)" % (file or self.file)
-        return "SELECT count(*), sum(id) FROM f WHERE at_gate(id)"
+        return "SELECT count(*), sum(id) FROM %s WHERE at_gate(id)" % TABLES[self.operation]
 
     def expected(self, records=RECORDS):
         total = [str(records), str(records * (records + 1) // 2)]
-        return [total if self.operation == SCAN else total[:1]]
+        return [total[:1] if self.operation == LOAD else total]
 
     def start_at_gate(self, session=None, sql=None):
         """Starts the operation and waits until it stands at the gate, which `open_gate` opens."""
@@ -273,4 +290,5 @@ class Test:
         fresh = self.server.connect()
         fresh.must("TRUNCATE t")
         fresh.close()
-        write_file(self.file)
+        if identity(self.file) != self.file_before:
+            write_file(self.file)

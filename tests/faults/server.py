@@ -3,6 +3,7 @@
 As root a server lives in a mount namespace of its own with a small /dev/shm, so that shared memory can be watched, filled
 up and seen from outside without the machine's other servers in the way.
 """
+import contextlib
 import glob
 import os
 import re
@@ -18,6 +19,7 @@ SCRIPT = os.path.join(HERE, "..", "lib", "server.sh")
 IS_ROOT = os.geteuid() == 0
 OWN_SHM = IS_ROOT and shutil.which("unshare") is not None
 # What a server may hold in /dev/shm: a pool of the default size for a few scans at once.
+MEGABYTE = 1 << 20
 SHM_SIZE = "512m"
 
 
@@ -62,6 +64,22 @@ def own_namespace():
     return ["unshare", "-m", "--propagation", "private", "sh", "-c", mount, "sh"]
 
 
+def children_of(parent):
+    """The processes that a process has started, by pid, each with what it says of itself."""
+    found = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path) as file:
+                fields = file.read().rpartition(")")[2].split()
+            pid = int(path.split("/")[2])
+            if int(fields[1]) == parent and fields[0] != "Z":
+                with open("/proc/%d/cmdline" % pid, "rb") as file:
+                    found[pid] = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+        except (OSError, ValueError):
+            pass  # it has ended meanwhile
+    return found
+
+
 class Server:
     """One server. `settings` go to postgresql.conf."""
 
@@ -85,18 +103,7 @@ class Server:
 
     def children(self):
         """The server's processes by pid, each with what it says of itself."""
-        found = {}
-        for path in glob.glob("/proc/[0-9]*/stat"):
-            try:
-                with open(path) as file:
-                    fields = file.read().rpartition(")")[2].split()
-                pid = int(path.split("/")[2])
-                if int(fields[1]) == self.pid and fields[0] != "Z":
-                    with open("/proc/%d/cmdline" % pid, "rb") as file:
-                        found[pid] = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
-            except (OSError, ValueError):
-                pass  # it has ended meanwhile
-        return found
+        return children_of(self.pid)
 
     def workers(self, backend=None):
         """The pids of fastcsv's workers, or of one session's."""
@@ -125,10 +132,16 @@ class Server:
             return False
 
     def shared_memory(self):
-        """The names in the server's own /dev/shm; nothing where it has none of its own."""
+        """The names in the server's own /dev/shm; nothing where it has none of its own. The areas for statistics and the
+        like, which PostgreSQL makes when it needs them and keeps, have whole megabytes; ours never have."""
         if not OWN_SHM:
             return []
-        return sorted(os.listdir("/proc/%d/root/dev/shm" % self.pid))
+        found = []
+        for entry in os.scandir("/proc/%d/root/dev/shm" % self.pid):
+            with contextlib.suppress(FileNotFoundError):
+                if entry.stat().st_size % MEGABYTE:
+                    found.append(entry.name)
+        return sorted(found)
 
     def temporary_files(self):
         places = ["base/pgsql_tmp/*", "pg_tblspc/*/*/pgsql_tmp/*", "pg_dynshmem/mmap.*"]
@@ -181,4 +194,4 @@ class Server:
 
 def crashes(log):
     """What the log says of processes that ended abnormally."""
-    return re.findall(r".*(?:was terminated by signal|PANIC: |terminating any other active server processes).*", log)
+    return re.findall(r".*(?:PID [0-9]+\) was terminated by signal|PANIC: |terminating any other active server processes).*", log)

@@ -1,4 +1,5 @@
 """Processes that are killed, stopped and told to go: rows 1 to 4 and 6 to 13."""
+import contextlib
 import os
 import random
 import signal
@@ -6,27 +7,31 @@ import stat
 import subprocess
 import time
 
-from harness import BOTH, LOAD, RECORDS, SCAN, SOON, row
+from harness import ALL, LOAD, SCAN, SOON, row
 from server import wait_until
 
 
-@row("1", "a worker is killed: the server restarts, as it must")
+@row("1", "a worker is killed: the server restarts, as it must", quick=(LOAD,))
 def worker_killed(t):
     for _ in range(20 if t.is_full else 1):
         t.restarts = True
+        t.seen_memory.clear()  # what the last turn's server had
         t.start_at_gate()
         if t.is_full:
             t.open_gate()
             time.sleep(random.random() / 20)
         for worker in t.server.workers():
-            os.kill(worker, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
         outcome = t.session.wait(30)
         assert outcome["kind"] == "error" or outcome["rows"] == t.expected(), outcome
         t.server.wait_for_recovery()
+        if t.operation == LOAD:
+            t.server.connect().must("TRUNCATE t")
         t.control, t.session = t.open(), t.open()
 
 
-@row("2", "a worker is terminated: one error within a second")
+@row("2", "a worker is terminated: one error within a second", operations=ALL)
 def worker_terminated(t):
     t.start_at_gate()
     os.kill(t.worker(), signal.SIGTERM)
@@ -36,7 +41,7 @@ def worker_terminated(t):
     t.allowed_in_log.append("terminating background worker")
 
 
-@row("2", "a worker is terminated while the session waits for it")
+@row("2", "a worker is terminated while the session waits for it", operations=ALL, quick=(SCAN,))
 def worker_terminated_in_wait(t):
     worker = stopped_worker(t)
     os.kill(worker, signal.SIGTERM)
@@ -58,7 +63,7 @@ def stopped_worker(t):
     return worker
 
 
-@row("3", "a worker is stopped: the session can be cancelled, and the worker ends quietly once it goes on")
+@row("3", "a worker is stopped: the session can be cancelled, and the worker ends quietly once it goes on", operations=ALL)
 def worker_stopped(t):
     worker = stopped_worker(t)
     t.cancel()
@@ -68,7 +73,7 @@ def worker_stopped(t):
     assert wait_until(lambda: worker not in t.server.children(), 2), "the worker does not end"
 
 
-@row("3", "a worker is stopped and goes on: the result is whole")
+@row("3", "a worker is stopped and goes on: the result is whole", operations=ALL, quick=(LOAD,))
 def worker_stopped_for_a_while(t):
     worker = stopped_worker(t)
     time.sleep(10 if t.is_full else 0.5)
@@ -82,7 +87,7 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@row("4", "a session is stopped: its worker sleeps, and goes on with it")
+@row("4", "a session is stopped: its worker sleeps, and goes on with it", operations=ALL, quick=(SCAN,))
 def session_stopped(t):
     t.start_at_gate()
     worker = t.worker()
@@ -97,7 +102,7 @@ def session_stopped(t):
     t.expect_rows(t.session.wait())
 
 
-@row("6", "a session is terminated")
+@row("6", "a session is terminated", operations=ALL)
 def session_terminated(t):
     t.start_at_gate()
     t.control.must("SELECT pg_terminate_backend(%d)" % t.session.pid)
@@ -105,7 +110,7 @@ def session_terminated(t):
     assert wait_until(lambda: not os.path.exists("/proc/%d" % t.session.pid), SOON), "the session is still there"
 
 
-@row("6", "a session is terminated while it waits for its worker")
+@row("6", "a session is terminated while it waits for its worker", operations=ALL, quick=(LOAD,))
 def session_terminated_in_wait(t):
     worker = stopped_worker(t)
     t.control.must("SELECT pg_terminate_backend(%d)" % t.session.pid)
@@ -113,7 +118,7 @@ def session_terminated_in_wait(t):
     os.kill(worker, signal.SIGCONT)
 
 
-@row("7", "a session is killed: the server restarts", full=True)
+@row("7", "a session is killed: the server restarts", quick=())
 def session_killed(t):
     t.restarts = True
     t.start_at_gate()
@@ -121,7 +126,7 @@ def session_killed(t):
     t.session.wait(30)
 
 
-@row("8", "immediate stop in the middle")
+@row("8", "immediate stop in the middle", quick=(LOAD,))
 def immediate_stop(t):
     t.restarts = True
     t.start_at_gate()
@@ -131,7 +136,7 @@ def immediate_stop(t):
     t.server.start()
 
 
-@row("9", "the postmaster is killed: workers end, and nothing keeps it from starting again")
+@row("9", "the postmaster is killed: workers end, and nothing keeps it from starting again", quick=(SCAN,))
 def postmaster_killed(t):
     t.restarts = True
     t.start_at_gate()
@@ -141,7 +146,7 @@ def postmaster_killed(t):
     start_again(t)
 
 
-@row("9", "the postmaster is killed while the session waits for its worker")
+@row("9", "the postmaster is killed while the session waits for its worker", quick=(LOAD,))
 def postmaster_killed_in_wait(t):
     t.restarts = True
     worker = stopped_worker(t)
@@ -159,7 +164,7 @@ def start_again(t):
     t.server.start()
 
 
-@row("10", "fast stop in the middle")
+@row("10", "fast stop in the middle", quick=(SCAN,))
 def fast_stop(t):
     t.restarts = True
     t.start_at_gate()
@@ -183,7 +188,7 @@ def client_killed(t):
     assert wait_until(lambda: not t.server.workers(), 2), "the worker goes on"
 
 
-@row("12", "no worker slot: the same result, and a note")
+@row("12", "no worker slot: the same result, and a note", operations=ALL, quick=(LOAD,))
 def no_slot(t):
     t.restarts = True
     t.server.restart(["max_worker_processes=1"])  # which is the logical replication launcher's
@@ -195,7 +200,7 @@ def no_slot(t):
     t.server.restart()
 
 
-@row("13", "the worker cannot load the library: one error, no wait")
+@row("13", "the worker cannot load the library: one error, no wait", operations=ALL, quick=(SCAN,))
 def library_unreadable(t):
     t.session.must("SELECT count(*) FROM f")
     config = os.path.join(t.server.dir, "bin", "pg_config")

@@ -7,14 +7,15 @@
 # The server runs from a copy of the PostgreSQL that PG_CONFIG describes (PostgreSQL finds its files relative to its
 # executable), so an extension installed by DIR/bin/pg_config is seen by this server alone, no root is needed for it,
 # and the machine's own PostgreSQL stays as it is. It listens on the socket DIR/.s.PGSQL.5432 and nowhere else.
-# Everything it writes is in DIR: bin (the copy's programs), data, log.
+# Everything it writes is in DIR: bin and lib (the copy's programs and libraries), data, log.
 set -euo pipefail
 umask 022
 
 # PostgreSQL refuses to run as root. The environment is a bare one, because a server started with RUST_BACKTRACE set
 # puts a Rust backtrace into every error, and settings such as TZ or LC_ALL reach what it prints.
 as_server() {
-    local run=(env -i "PATH=$PATH" "HOME=$dir" LANG=C.UTF-8 TZ=UTC "$@")
+    # A PostgreSQL that is not the machine's own has its own libpq, beside its extensions.
+    local run=(env -i "PATH=$PATH" "LD_LIBRARY_PATH=$dir/lib" "HOME=$dir" LANG=C.UTF-8 TZ=UTC "$@")
     if [ "$(id -u)" = 0 ]; then
         run=(setpriv --reuid=postgres --regid=postgres --init-groups "${run[@]}")
     fi
@@ -32,6 +33,7 @@ copy_postgres() {
         cp -rL "$part/." "$dir/pg${part#"$root"}"
     done
     ln -s "$dir/pg${bin#"$root"}" "$dir/bin"
+    ln -s "$dir/pg${lib#"$root"}" "$dir/lib"
 }
 
 start() {

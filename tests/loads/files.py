@@ -18,7 +18,7 @@ class Load:
         self.choose_columns()
         self.choose_options()
         self.make_rows()
-        for _ in range(rng.choice([0, 0, 0, 1, 1, 2, 3])):
+        for _ in range(rng.choice([0, 0, 0, 0, 0, 1, 1, 2, 3])):
             self.spoil()
         self.write()
 
@@ -50,14 +50,16 @@ class Load:
                 self.options.append((name, value))
         if self.encoding != "UTF8" or self.chance(0.2):
             self.options.append(("encoding", self.encoding))
-        self.header = rng.choice([None, None, "true", "true", "match", "false"])
-        if self.header:
+        self.header = rng.choice([None, None, "true", "true", "match", "false", "auto"])
+        if self.header == "auto" and self.encoding == "SJIS":
+            self.header = None  # it cannot spell the columns' names
+        if self.header and self.header != "auto":
             self.options.append(("header", self.header))
         if self.chance(0.1):
             self.options.append(("force_not_null", rng.sample(names, rng.randrange(1, len(names) + 1))))
         if self.chance(0.1):
             self.options.append(("force_null", rng.sample(names, rng.randrange(1, len(names) + 1))))
-        if self.chance(0.1):
+        if self.chance(0.08):
             self.options.append(("freeze", "true"))
         self.default = None
         if self.version >= 160000 and self.chance(0.2):
@@ -82,6 +84,7 @@ class Load:
             rng.shuffle(keys)
         if self.chance(0.15):
             keys = [rng.randrange(count) for _ in keys]
+        huge = {rng.randrange(count) for _ in range(3)} if count and self.chance(0.05) else ()
         wide = 40 if self.chance(0.06) else 1
         self.rows = []
         for key in keys:
@@ -95,6 +98,8 @@ class Load:
                     text = values.value(rng, column.kind)
                     if text is not None and column.kind == "text" and wide > 1:
                         text = (text or "w") * wide
+                    if column.kind == "text" and len(self.rows) in huge:
+                        text = "".join(map(str, range(rng.randrange(60000) // 4))) * rng.choice([1, 1, 5])
                     if text is None and "NOT NULL" in column.extra:
                         text = values.TYPES[column.kind][0](rng)
                     if self.default and (column.has_default or column.kind == "small_domain") and self.chance(0.3):
@@ -154,7 +159,7 @@ class Load:
     def write(self):
         end = self.rng.choice([b"\n", b"\n", b"\n", b"\r\n", b"\r"])
         records = [self.delimiter.encode().join(self.field(text) for text in row) for row in self.rows]
-        if self.header in ("true", "match"):
+        if self.header in ("true", "match", "auto"):
             names = [column.name for column in self.columns]
             if self.header == "true" and self.chance(0.3):
                 names = ["whatever"] * self.rng.randrange(1, 4)
@@ -164,7 +169,8 @@ class Load:
             self.bytes += end
 
     def case(self):
-        return {"options": self.options, "columns": self.listed, "where": self.where, "target_sql": self.table.target}
+        """The load; where the header is to be found out, there is one."""
+        return {"options": self.options + ([("header", "true")] if self.header == "auto" else []), "columns": self.listed, "where": self.where, "target_sql": self.table.target}
 
 
 def settings(rng):

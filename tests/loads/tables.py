@@ -53,6 +53,14 @@ END$$;
 CREATE FUNCTION seen() RETURNS int LANGUAGE plpgsql VOLATILE AS $$BEGIN RETURN (SELECT count(*) FROM TARGET); END$$;
 CREATE FUNCTION steady() RETURNS int LANGUAGE sql STABLE AS $$SELECT 17$$;
 CREATE FUNCTION tick() RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT nextval('ticks')$$;
+CREATE FUNCTION loud(int8) RETURNS int8 LANGUAGE plpgsql IMMUTABLE AS $$BEGIN
+    RAISE NOTICE 'loud %', $1;
+    RETURN $1;
+END$$;
+CREATE FUNCTION loud_now() RETURNS int8 LANGUAGE plpgsql VOLATILE AS $$BEGIN
+    RAISE NOTICE 'default sees %', (SELECT count(*) FROM TARGET);
+    RETURN nextval('ticks');
+END$$;
 CREATE FUNCTION careful(int8) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$BEGIN
     IF $1 = 77 THEN RAISE EXCEPTION 'careful with %', $1; END IF;
     RETURN true;
@@ -118,9 +126,9 @@ class Table:
         column, chance = Column(name, values.some_type(self.rng)), self.rng.random()
         if chance < 0.12:
             column.kind = self.rng.choice(["int8", "text"])
-            expression = {"int8": ["k * 2", "g", "coalesce(k, 0) + 1"], "text": ["k::text || 'x'", "repeat('y', g)"]}
+            expression = {"int8": ["k * 2", "g", "coalesce(k, 0) + 1", "loud(k)", "1000 / (k - 18)"], "text": ["k::text || 'x'", "repeat('y', g)"]}
             column.extra = "GENERATED ALWAYS AS (%s) STORED" % self.rng.choice(expression[column.kind])
-            if self.version >= 180000 and self.chance(0.4):
+            if self.version >= 180000 and self.chance(0.4) and not any(word in column.extra for word in ("loud", "1000 /")):
                 column.extra = column.extra.replace("STORED", "VIRTUAL")
             column.is_generated = True
         elif chance < 0.18 and self.kind in ("plain", "unlogged"):
@@ -143,7 +151,7 @@ class Table:
         column.kind = "int8" if chance < 0.9 else "text"
         if column.kind == "text":
             return "current_schema()"
-        return self.rng.choice(["nextval('numbers')", "nextval('numbers')", "steady()", "steady() + 1", "seen()", "tick()", "1 + 2"])
+        return self.rng.choice(["nextval('numbers')", "nextval('numbers')", "steady()", "steady() + 1", "seen()", "tick()", "loud_now()", "1 + 2"])
 
     # Kinds of tables.
 
@@ -154,7 +162,7 @@ class Table:
             if self.chance(0.12):
                 name = ident(column.name)
                 if column.kind in values.INTEGERS:
-                    found.append("CHECK (%s)" % self.rng.choice(["%s <> 41", "%s IS NULL OR %s > -2000000000", "careful(%s)"]).replace("%s", name))
+                    found.append("CHECK (%s)" % self.rng.choice(["%s <> 41", "%s IS NULL OR %s > -2000000000", "careful(%s)", "loud(%s) < 2000000000"]).replace("%s", name))
                 elif column.kind in values.TEXTS:
                     found.append("CHECK (length(%s) < 150)" % name)
         return ["CONSTRAINT %s %s" % (ident("c%d" % self.rng.randrange(10**6)), check) for check in found]
@@ -167,19 +175,21 @@ class Table:
                 declared.insert(self.rng.randrange(len(declared) + 1), "d%d %s" % (index, self.rng.choice(["int", "text", "int8 NOT NULL"])))
                 drops.append("ALTER TABLE %s DROP COLUMN d%d" % (target, index))
         later = []
-        if dropped and self.chance(0.15) and columns[-1].name not in ("k", "g") and not columns[-1].is_needed:
+        if dropped and self.chance(0.15) and columns[-1].name not in ("k", "g") and not columns[-1].is_needed and declared[-1] == columns[-1].declared():
             later.append("ALTER TABLE %s ADD COLUMN %s" % (target, declared.pop()))
+            columns = columns[:-1]
         return ["CREATE %s %s (%s)%s" % (prefix, target, ", ".join(declared + self.checks(columns)), suffix)] + drops + later
 
     def make_plain(self):
         prefix = {"plain": "TABLE", "unlogged": "UNLOGGED TABLE", "temp": "TEMP TABLE"}[self.kind]
-        suffix = self.rng.choice(["", "", "", " WITH (fillfactor = 30)", " WITH (toast_tuple_target = 200)"])
+        suffix = self.rng.choice(["", "", "", " WITH (fillfactor = 30)", " WITH (toast_tuple_target = 200)", " USING heap_again"])
         target = ident(self.name) if self.kind == "temp" else self.target
         self.statements += self.create(target, self.columns, prefix, suffix)
         self.leaves.append(self.target)
 
     def make_child(self):
-        self.statements += ["CREATE TABLE above (%s)" % self.columns[0].declared()]
+        first = next(column for column in self.columns if not column.is_generated)
+        self.statements += ["CREATE TABLE above (%s)" % first.declared()]
         self.statements += self.create(self.target, self.columns, suffix=" INHERITS (above)", dropped=False)
         self.leaves.append(self.target)
 
@@ -270,6 +280,8 @@ class Table:
         if self.chance(0.1):
             self.statements.append("CREATE UNIQUE INDEX ON %s ((k * 2))" % on(partitioned))
         if self.chance(0.05):
+            self.statements.append("CREATE INDEX ON %s (loud(k))" % on(partitioned))
+        if self.chance(0.05):
             self.statements.append("CREATE INDEX ON %s ((1000 / (k - 55)))" % on(partitioned))
         if self.chance(0.08):
             self.statements.append("ALTER TABLE %s ADD EXCLUDE USING gist (int8range(k::int8, k::int8 + 1) WITH &&)%s" % (on(partitioned), later))
@@ -285,12 +297,12 @@ class Table:
     def add_triggers(self):
         for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2, 4])):
             self.add_trigger()
-        if self.chance(0.05):
+        if self.kind != "view" and self.chance(0.05):
             self.statements.append("ALTER TABLE %s DISABLE TRIGGER USER" % self.target)
 
     def add_trigger(self):
         rng = self.rng
-        name = "tg%d" % rng.randrange(1000)
+        name = "tg%d" % rng.randrange(10**6)
         on = rng.choice(self.leaves) if self.leaves and self.chance(0.5) else self.target
         is_root = self.kind == "partitioned" and on not in self.leaves
         when = rng.choice(["", "", "", " WHEN (NEW.k % 2 = 0)", " WHEN (NEW.g IS NOT NULL)", " WHEN (100 / (NEW.k - 33) IS NOT NULL)"])

@@ -104,7 +104,9 @@ TYPES = {
     "given_domain": (word, [None], 1),
 }
 
-TYPES_SQL = ["CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')", "CREATE TYPE pair AS (a int, b text)",
+# A second access method makes the load use slots that are not heap tuples', as far as it can tell.
+TYPES_SQL = ["CREATE ACCESS METHOD heap_again TYPE TABLE HANDLER heap_tableam_handler",
+             "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')", "CREATE TYPE pair AS (a int, b text)",
              "CREATE DOMAIN plain_domain AS int", "CREATE DOMAIN small_domain AS int DEFAULT 7 CHECK (VALUE < 91)",
              "CREATE DOMAIN given_domain AS text NOT NULL"]
 
