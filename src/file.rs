@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use fastcsv_engine::locate::{Checkpoint, Place};
 use fastcsv_engine::pipeline::ReadAt;
 
+use crate::position::place_at;
 use crate::referee::Feed;
 
 /// A file's size and when its bytes were last written (seconds and nanoseconds), at one time.
@@ -105,9 +106,8 @@ impl Feed for RecordFeed {
         self.descriptor
     }
 
-    fn place(&self, _copy_line: u64) -> Option<Place> {
-        let Checkpoint { line, record, byte, .. } = self.start;
-        Some(Place { line, record, byte, end: byte, open_quote: None })
+    fn place(&self, copy_line: u64) -> Option<Place> {
+        place_at(self.start, copy_line)
     }
 }
 

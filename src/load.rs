@@ -34,6 +34,7 @@ use crate::position::PositionContext;
 use crate::reader::{Reader, Wanted};
 use crate::referee::shim::{self, CopyOptions};
 use crate::referee::{Opening, Referee};
+use crate::stream;
 use context::LineContext;
 use defaults::Defaults;
 use owner::Owner;
@@ -164,6 +165,7 @@ unsafe fn run(load: *mut Load) -> u64 {
                 Some(owner) => run_planned(load, parse, owner),
                 None => match prepare::prepare(parse, (*load).statement, (*load).target) {
                     Ok(opening) => run_here(&opening),
+                    Err(left) if stream::is_fifo((*(*load).statement).filename) => run_fifo(load, left),
                     Err(left) => run_copy(load, left),
                 },
             },
@@ -197,6 +199,32 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
+/// Lets COPY do the load from a FIFO: all but opening it, for which COPY would wait in a way that cannot be interrupted.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_fifo(load: *mut Load, left: Left) -> u64 {
+    // SAFETY: the caller's promise. As in `run_copy` the parse state is a new one.
+    unsafe {
+        let started = Instant::now();
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        if !(*load).condition_query.is_null() {
+            (*parse).p_sourcetext = (*load).condition_query;
+        }
+        let opening = match prepare::open(parse, (*load).statement, (*load).target) {
+            Ok(opening) => opening,
+            Err(left) => return run_copy(load, left),
+        };
+        let referee = Referee::open(&opening);
+        let processed = Referee::copy_all(referee);
+        Referee::end(referee);
+        pg_sys::table_close(opening.relation, pg_sys::NoLock.cast_signed());
+        pg_sys::free_parsestate(parse);
+        note_serial(left, processed, started);
+        processed
+    }
+}
+
 /// Lets COPY do the load.
 ///
 /// # Safety
@@ -213,10 +241,15 @@ unsafe fn run_copy(load: *mut Load, left: Left) -> u64 {
         let mut processed = 0;
         pg_raw::DoCopy(parse, (*load).statement, -1, 0, &mut processed);
         pg_sys::free_parsestate(parse);
-        let (path, reason, time) = ("serial", Some(left), started.elapsed());
-        last_run::note(Run { operation: "load", path, reason, rows: processed, time, ..Run::default() });
+        note_serial(left, processed, started);
         processed
     }
+}
+
+/// Notes a load that COPY has done.
+fn note_serial(left: Left, rows: u64, started: Instant) {
+    let (path, reason, time) = ("serial", Some(left), started.elapsed());
+    last_run::note(Run { operation: "load", path, reason, rows, time, ..Run::default() });
 }
 
 /// Does the load: COPY's parser or the worker reads, the executor inserts.

@@ -25,6 +25,9 @@ unsafe extern "C-unwind" {
         options: *mut pg_sys::List,
     ) -> pg_sys::CopyFromState;
 
+    /// Reads all rows and inserts them; returns how many.
+    pub(crate) fn CopyFrom(state: pg_sys::CopyFromState) -> u64;
+
     /// Reads and converts the next row; false at the end of the data.
     pub(crate) fn NextCopyFrom(
         state: pg_sys::CopyFromState,

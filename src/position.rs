@@ -53,6 +53,8 @@ pub(crate) enum Places {
     ByFeed(NonNull<dyn Feed>),
     /// The record is the one at which the read began.
     AtStart,
+    /// Nobody knows.
+    Nowhere,
 }
 
 impl Places {
@@ -89,7 +91,7 @@ impl PositionContext {
 
     /// The read goes on at `start`.
     pub(crate) fn restart(&mut self, start: Checkpoint, places: Places) {
-        (self.start, self.places, self.records) = (start, places, Some(0));
+        (self.start, self.places, self.records) = (start, places, self.records.map(|_| 0));
     }
 
     /// The input whose records are read.
@@ -100,6 +102,11 @@ impl PositionContext {
     /// Records read since the start, a header not counted.
     pub(crate) fn records(&self) -> u64 {
         self.records.unwrap_or(0)
+    }
+
+    /// Records are not told of, or errors not always about the one that is being read.
+    pub(crate) fn count_nothing(&mut self) {
+        self.records = None;
     }
 
     /// The number of the record behind those that were read; a header must be counted by who knows of it.
@@ -184,10 +191,8 @@ impl PositionContext {
             Places::ByFile(descriptor) => descriptor,
             // SAFETY: it lives as long as the read goes on.
             Places::ByFeed(feed) => return unsafe { feed.as_ref() }.place(copy.line_number),
-            Places::AtStart => {
-                let Checkpoint { line, record, byte, .. } = self.start;
-                return Some(Place { line, record, byte, end: byte, open_quote: None });
-            }
+            Places::AtStart => return place_at(self.start, copy.line_number),
+            Places::Nowhere => return None,
         };
         let dialect = dialect(copy)?;
         let mut bytes = Reread { file: borrow(descriptor), offset: self.start.byte };
@@ -201,6 +206,12 @@ impl PositionContext {
             Ok(Located::Beyond | Located::Stopped) | Err(_) => None,
         }
     }
+}
+
+/// The place of the record that starts at `start`, if COPY's line number is its own rather than an earlier record's.
+pub(crate) fn place_at(start: Checkpoint, copy_line: u64) -> Option<Place> {
+    let Checkpoint { line, record, byte, number, .. } = start;
+    (copy_line >= number).then_some(Place { line, record, byte, end: byte, open_quote: None })
 }
 
 /// The parts of a position that could be found out.

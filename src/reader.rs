@@ -111,6 +111,8 @@ pub(crate) struct RowPlace {
     pub(crate) number: u64,
     /// Bytes of the record in the server's encoding, without its line end.
     pub(crate) length: u32,
+    /// The beginning of the record as it stands in the file, if that cannot be read again; lives as long as the row.
+    pub(crate) text: *const [u8],
 }
 
 impl Reader {

@@ -290,6 +290,10 @@ impl Referee {
         unsafe {
             (*this).push_contexts(pg_sys::error_context_stack);
             (*this).is_entered = true;
+            if !(*this).stream.is_null() {
+                // An error may be about a row that was read long before.
+                (*this).position.count_nothing();
+            }
         }
     }
 
@@ -336,9 +340,9 @@ impl Referee {
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    pub(crate) unsafe fn point_at(this: *mut Self, place: Checkpoint, descriptor: RawFd) {
+    pub(crate) unsafe fn point_at(this: *mut Self, place: Checkpoint, places: Places) {
         // SAFETY: the caller's promise.
-        unsafe { (*this).position.restart(place, Places::ByFile(descriptor)) }
+        unsafe { (*this).position.restart(place, places) }
     }
 
     /// Raises the error of a read that failed, with COPY's line number at `place`.
@@ -423,6 +427,29 @@ impl Referee {
                 is_entered: false,
             });
             place
+        }
+    }
+
+    /// Lets COPY insert all rows into its table; returns how many. Nobody knows then which record it is at.
+    ///
+    /// # Errors
+    /// Raises COPY's errors.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; no row may have been read.
+    pub(crate) unsafe fn copy_all(this: *mut Self) -> u64 {
+        // SAFETY: the caller's promise. COPY puts its own context on the stack, directly above ours.
+        unsafe {
+            if !(*this).stream.is_null() {
+                (*(*this).stream).lose_track();
+            }
+            let outer = pg_sys::error_context_stack;
+            (*this).position.count_nothing();
+            pg_sys::error_context_stack = (*this).position.push_on(outer);
+            READING.store(this, Ordering::Relaxed);
+            let processed = pg_raw::CopyFrom((*this).state);
+            pg_sys::error_context_stack = outer;
+            processed
         }
     }
 

@@ -202,6 +202,11 @@ impl Stream {
         self.header_pending = false;
     }
 
+    /// Nobody tells what the parser takes.
+    pub(crate) fn lose_track(&mut self) {
+        self.trail = None;
+    }
+
     /// Reads what there is now: `None` if that is nothing, 0 at the end.
     ///
     /// # Errors

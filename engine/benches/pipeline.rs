@@ -97,6 +97,7 @@ fn job(size: u64, threads: usize) -> Job {
         filter: None,
         output: Output::Rows,
         settings: Settings { utf8: true, ..Settings::default() },
+        text: 0,
         threads,
         longest_record: 1 << 20,
         level: None,

@@ -54,6 +54,8 @@ pub struct Mark {
     pub own_inner: u32,
     /// Bytes of the record in the server's encoding, its line end not counted.
     pub length: u32,
+    /// Bytes at the payload's end that are no part of the tuple but the beginning of the record, as it stands in the file.
+    pub text: u32,
 }
 
 /// Bytes of an entry before its mark or payload.
@@ -88,7 +90,7 @@ pub(crate) fn write(
     entry[4..HEAD].copy_from_slice(&[kind as u8, u8::from(fits < payload.len()), 0, u8::from(mark.is_some())]);
     if let Some(mark) = mark {
         entry[HEAD..HEAD + 8].copy_from_slice(&mark.byte.to_le_bytes());
-        let words = [mark.records, mark.lines, mark.inner, mark.own_inner, mark.length, 0];
+        let words = [mark.records, mark.lines, mark.inner, mark.own_inner, mark.length, mark.text];
         for (place, word) in entry[HEAD + 8..head].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -135,6 +137,7 @@ fn read_mark(bytes: &[u8; MARK]) -> Mark {
         inner: word(16),
         own_inner: word(20),
         length: word(24),
+        text: word(28),
     }
 }
 
@@ -151,13 +154,14 @@ mod tests {
     type Entries = Vec<(EntryKind, Option<Mark>, Vec<u8>)>;
 
     fn mark() -> impl Strategy<Value = Mark> {
-        (any::<u64>(), any::<[u32; 5]>()).prop_map(|(byte, [records, lines, inner, own_inner, length])| Mark {
+        (any::<u64>(), any::<[u32; 6]>()).prop_map(|(byte, [records, lines, inner, own_inner, length, text])| Mark {
             byte,
             records,
             lines,
             inner,
             own_inner,
             length,
+            text,
         })
     }
 

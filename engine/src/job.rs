@@ -28,6 +28,9 @@ pub struct Job {
     pub output: Output,
     /// Settings of the session that conversions depend on.
     pub settings: Settings,
+    /// So many bytes of each record's beginning come behind its row, where rows come with their places: for whoever
+    /// cannot read them again.
+    pub text: usize,
     /// Threads that parse, at least 1.
     pub threads: usize,
     /// The longest record that is parsed here, in bytes; a longer one is an anomaly. Bounds a thread's memory.

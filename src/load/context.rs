@@ -3,7 +3,7 @@
 //! While COPY loads, its state always knows the line of the row at hand and the line's text. Here rows come finished, and
 //! telling COPY's state of each would cost more than most rows' insertion. So the place of the row at hand is only kept, and a callback
 //! that lies above COPY's own on PostgreSQL's stack of error contexts tells COPY's state when there is an error. The line's text is read from the
-//! file again for that.
+//! file again for that; a stream's rows come with the beginning of their lines.
 
 #![expect(unsafe_code, reason = "an error context callback, called by PostgreSQL with a pointer")]
 
@@ -17,6 +17,7 @@ use pgrx::{pg_guard, pg_sys};
 use crate::encoding;
 use crate::file::Borrowed;
 use crate::memory;
+use crate::position::Places;
 use crate::reader::RowPlace;
 use crate::referee::{Referee, shim};
 
@@ -186,9 +187,7 @@ impl LineContext {
             match self.state {
                 State::Read => {}
                 State::Row(place) => {
-                    if self.descriptor >= 0 {
-                        Referee::point_at(self.referee, place.start, self.descriptor);
-                    }
+                    Referee::point_at(self.referee, place.start, self.places().unwrap_or(Places::AtStart));
                     self.show_line(copy, place);
                 }
                 State::Writing => self.hide_line(copy, self.number),
@@ -201,14 +200,17 @@ impl LineContext {
         }
     }
 
+    /// How places are found in an input that can be read again.
+    fn places(&self) -> Option<Places> {
+        (self.descriptor >= 0).then_some(Places::ByFile(self.descriptor))
+    }
+
     /// # Safety
     /// The COPY must be alive.
     unsafe fn hide_line(&self, copy: pg_sys::CopyFromState, number: u64) {
         // SAFETY: the caller's promise. Where the line lies is found from the file's start: only its number is known.
         unsafe {
-            if self.descriptor >= 0 {
-                Referee::point_at(self.referee, Checkpoint::START, self.descriptor);
-            }
+            Referee::point_at(self.referee, Checkpoint::START, self.places().unwrap_or(Places::Nowhere));
             shim::fastcsv_shim_hide_line(copy, number, self.keeps_value);
         }
     }
@@ -228,8 +230,12 @@ impl LineContext {
         }
     }
 
-    /// The text of a line, read again; `None` if that is not possible any more.
+    /// The text of a line, as far as COPY shows it; `None` if it is not known any more.
     fn line(&self, place: RowPlace) -> Option<Vec<u8>> {
+        if self.descriptor < 0 {
+            // SAFETY: the row at hand is still there.
+            return encoding::to_server(self.encoding, unsafe { &*place.text });
+        }
         // SAFETY: COPY keeps the file open for as long as it lives.
         let file = unsafe { Borrowed::new(self.descriptor) };
         // A line's bytes in the file are not more than in the server's encoding, or the two are the same.

@@ -95,11 +95,14 @@ unsafe fn worth_it(name: *const c_char, options: *mut pg_sys::List) -> Result<()
             return Err("the file cannot be looked at");
         }
         let found = found.assume_init();
-        if found.st_mode & libc::S_IFMT != libc::S_IFREG {
-            return Err("the input is not a regular file");
-        }
-        if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) {
-            return Err("the file is smaller than fastcsv.min_parallel_size");
+        match found.st_mode & libc::S_IFMT {
+            // Nobody knows how long it is.
+            libc::S_IFIFO => {}
+            libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
+                return Err("the file is smaller than fastcsv.min_parallel_size");
+            }
+            libc::S_IFREG => {}
+            _ => return Err("the input is neither a regular file nor a FIFO"),
         }
         let is_csv = PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().all(|option| {
             CStr::from_ptr((*option).defname) != c"format" || CStr::from_ptr(pg_sys::defGetString(option)) == c"csv"

@@ -33,6 +33,10 @@ const THREAD_BASE: u64 = 3 * 512 * 1024;
 /// What a long record costs at worst, in multiples of its length: itself, its boundary list, its values and its row.
 const LONG_RECORD_FACTOR: u64 = 8;
 
+/// Bytes of a record's beginning that come with each row of a stream that is loaded: more than the 100 that COPY shows of a
+/// line, whatever characters they are.
+const TEXT_SHOWN: usize = 128;
+
 /// Why a scan is read by PostgreSQL's parser alone.
 pub(crate) type Serial = &'static str;
 
@@ -138,6 +142,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
             },
             output,
             settings,
+            text: if wanted.places && matches!(wanted.origin, Origin::Stream) { TEXT_SHOWN } else { 0 },
             threads: budget.threads as usize,
             longest_record: budget.longest_record as usize,
             level: settings::simd().map(str::to_owned),

@@ -256,11 +256,12 @@ impl Parallel {
                 match Self::next_payload(this) {
                     Some((EntryKind::Row | EntryKind::PlacedRow, mark, length)) => {
                         let (data, is_lasting) = ((*this).tuple.t_data, !(*this).is_joined);
-                        return Ok(Item::Tuple { data, length, place: (*this).row_place(mark), is_lasting });
+                        let length = length - mark.text;
+                        return Ok(Item::Tuple { data, length, place: (*this).row_place(mark, length), is_lasting });
                     }
                     Some((EntryKind::MixedRow, mark, length)) => {
-                        (*this).tuple.t_len = length;
-                        let place = (*this).row_place(mark);
+                        (*this).tuple.t_len = length - mark.text;
+                        let place = (*this).row_place(mark, length - mark.text);
                         let mixed: *mut Mixed = (*this).mixed.as_mut().expect("the job is for mixed rows");
                         Mixed::store(mixed, &raw mut (*this).tuple, (*this).referee, place, slot);
                         return Ok(Item::InSlot { place: Some(place) });
@@ -281,9 +282,12 @@ impl Parallel {
 
     /// The place of a row of the awaited ticket.
     #[inline]
-    fn row_place(&self, mark: Mark) -> RowPlace {
+    fn row_place(&self, mark: Mark, length: u32) -> RowPlace {
         let start = self.place(mark);
-        RowPlace { start, number: start.number + u64::from(mark.own_inner), length: mark.length }
+        // SAFETY: the row's bytes, so many of them, are there.
+        let text = unsafe { self.tuple.t_data.cast::<u8>().add(length as usize) };
+        let text = std::ptr::slice_from_raw_parts(text.cast_const(), mark.text as usize);
+        RowPlace { start, number: start.number + u64::from(mark.own_inner), length: mark.length, text }
     }
 
     /// Rows that the threads have left out.

@@ -3,7 +3,7 @@
 reference (core COPY, or file_fdw) and once through fastcsv, and the two outcomes must be the same.
 
   run.py --host SOCKETDIR --port N --mode fdw|copy|hook [--user U] [--cases cases.jsonl] [--dir DIR]
-         [--program] [--option NAME=VALUE]... [--set NAME=VALUE]... [--parallel] [--only SUBSTRING]
+         [--program] [--fifo PATH] [--option NAME=VALUE]... [--set NAME=VALUE]... [--parallel] [--only SUBSTRING]
          [--known known.json] [--context ignore] [-v]
 
 modes
@@ -24,6 +24,7 @@ Exit status: 0 when nothing differs but what is known, 1 otherwise. Needs python
 import argparse, base64, json, os, shlex, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import fifos
 import pq
 from paths import Paths, last_run
 from statements import copy_sql, function_sql, ident, lit
@@ -162,6 +163,7 @@ def main():
     ap.add_argument("--cases", default=os.path.join(HERE, "cases.jsonl"))
     ap.add_argument("--dir", help="folder the case files lie in, as the server sees it (default: beside the cases)")
     ap.add_argument("--program", action="store_true", help="scans read the output of a program that prints the file")
+    ap.add_argument("--fifo", metavar="PATH", help="loads of the candidate read a FIFO, made there for each")
     ap.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--parallel", action="store_true")
@@ -193,8 +195,11 @@ def main():
         if a.only not in case["name"] or (a.mode == "fdw" and case.get("fdw", True) is False):
             continue
         conn, path = conns[case.get("db", "utf8")], os.path.join(folder, case["file"])
+        fifo = None
         if a.mode == "copy":
-            candidate = function_sql(case, path)
+            if a.fifo and not os.path.isfile(path):
+                continue
+            candidate = function_sql(case, a.fifo or path)
             if candidate is None:
                 skipped += 1
                 continue
@@ -204,6 +209,7 @@ def main():
                 got = run_scan(conn, case, path, "fastcsv", settings, a.program, more, paths)
             elif a.mode == "copy":
                 ref = run_load(conn, case, path, copy_sql(case, path), [])
+                fifo = fifos.Fifo(a.fifo, open(path, "rb").read()) if a.fifo else None
                 got = run_load(conn, case, path, candidate, settings, paths)
             else:
                 ref = run_load(conn, case, path, copy_sql(case, path), ["SET fastcsv.accelerate_copy = off"])
@@ -211,6 +217,8 @@ def main():
             why = differences(ref, got, a.context == "compare")
         except RuntimeError as e:
             why = ["could not run: %s" % e]
+        if fifo:
+            fifo.end()
         if why and case["name"] not in known:
             failed.append(case["name"])
             print("DIFFERS %s (%s)" % (case["name"], case["group"]))

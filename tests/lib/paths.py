@@ -8,6 +8,7 @@ import collections
 IN_ORDER = {
     None,
     "the file ends with its first record",
+    "the input ends with its first record",
     "the format is not csv",
     "the input is not a regular file",
     "the table has no columns",

@@ -37,6 +37,8 @@ pub(super) struct Parser<'s> {
     former: Former,
     scratches: Vec<ColumnScratch>,
     values: Vec<Option<Datum<'static>>>,
+    /// A row with the beginning of its record.
+    joined: Vec<u8>,
     accounted: usize,
 }
 
@@ -80,6 +82,7 @@ impl<'s> Parser<'s> {
             former: Former::new(plan.layout.without_constants()),
             scratches,
             values,
+            joined: Vec::new(),
             accounted: 0,
         })
     }
@@ -282,7 +285,14 @@ impl<'s> Parser<'s> {
                 job::Output::PlacedRows => EntryKind::PlacedRow,
                 job::Output::Rows | job::Output::Count => EntryKind::Row,
             };
-            out.push(kind, mark, tuple)?;
+            match mark {
+                Some(mark) if self.plan.text > 0 => {
+                    let text = &record.content()[..self.plan.text.min(record.content().len())];
+                    let payload = join(&mut self.joined, tuple, text)?;
+                    out.push(kind, Some(Mark { text: text.len() as u32, ..mark }), payload)?;
+                }
+                _ => out.push(kind, mark, tuple)?,
+            }
         }
         self.values = reuse(values);
         Ok(is_plain)
@@ -312,7 +322,7 @@ impl<'s> Parser<'s> {
             scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.bytes.capacity()
         };
         let columns: usize = self.scratches.iter().map(column).sum();
-        let now = self.boundaries.memory() + self.former.memory() + columns;
+        let now = self.boundaries.memory() + self.former.memory() + self.joined.capacity() + columns;
         self.shared.account(self.accounted, now);
         self.accounted = now;
     }
@@ -322,6 +332,15 @@ impl<'s> Parser<'s> {
 #[cold]
 fn first_invalid_utf8(bytes: &[u8]) -> Option<usize> {
     simdutf8::compat::from_utf8(bytes).err().map(|error| error.valid_up_to())
+}
+
+/// Both, one behind the other.
+fn join<'a>(joined: &'a mut Vec<u8>, tuple: &[u8], text: &[u8]) -> Result<&'a [u8], OutOfMemory> {
+    joined.clear();
+    joined.try_reserve(tuple.len() + text.len()).map_err(|_| OutOfMemory)?;
+    joined.extend_from_slice(tuple);
+    joined.extend_from_slice(text);
+    Ok(joined)
 }
 
 /// A list of values of one lifetime as an empty one of another, with the same memory.

@@ -41,6 +41,7 @@ impl Tally {
             inner: self.inner() as u32,
             own_inner: (after.copy_bytes - self.copy_bytes).saturating_sub(1) as u32,
             length: length as u32,
+            text: 0,
         }
     }
 

@@ -57,6 +57,7 @@ pub fn job(columns: usize, line_end: LineEnd, input: job::Input) -> Job {
         filter: None,
         output: Output::Rows,
         settings,
+        text: 0,
         threads: 2,
         longest_record: 1 << 20,
         level: None,

@@ -272,6 +272,21 @@ fn a_record_that_is_too_long_is_handed_over_with_all_that_follows() {
 }
 
 #[test]
+fn rows_come_with_the_beginning_of_their_records_if_that_is_wanted() {
+    let content = b"short,1\n\"quoted, and longer\",2\n,\n";
+    let job = Job { text: 10, ..csv_job(2, LineEnd::Lf, b'"', Output::PlacedRows) };
+    let plain = Job { text: 0, ..job.clone() };
+    let way = Way { pieces: vec![7], capacity: 10, segment_size: 20, alone: false };
+    let (with, without) = (run_stream(&job, content, &way), run_stream(&plain, content, &way));
+    let texts = [&b"short,1"[..], b"\"quoted, a", b","];
+    assert_eq!(with.entries.len(), texts.len());
+    for (((_, mark, payload), (_, _, tuple)), text) in with.entries.iter().zip(&without.entries).zip(texts) {
+        assert_eq!(mark.unwrap().text as usize, text.len());
+        assert_eq!(payload, &[&tuple[..], text].concat());
+    }
+}
+
+#[test]
 fn whole_records_do_not_wait_for_a_full_segment() {
     let ring = byte_ring(1000);
     // SAFETY: one of each.

@@ -91,6 +91,7 @@ impl Check<'_> {
             inner: summary.inner as u32,
             own_inner: record.inner,
             length: self.server_length(record),
+            text: 0,
         };
         summary.records += 1;
         summary.lines += u64::from(record.lines);

@@ -72,6 +72,7 @@ pub fn job() -> impl Strategy<Value = Job> {
                 filter,
                 output,
                 settings: Settings { utf8: true, ..Settings::default() },
+                text: 0,
                 threads,
                 longest_record,
                 level: Some(level),

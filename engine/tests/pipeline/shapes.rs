@@ -34,6 +34,7 @@ pub fn job(columns: usize, line_end: LineEnd, range_size: u64) -> Job {
         filter: None,
         output: Output::Rows,
         settings: Settings::default(),
+        text: 0,
         threads: 2,
         longest_record: 1 << 20,
         level: None,
