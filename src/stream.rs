@@ -256,18 +256,21 @@ fn new_trail(dialect: &Dialect, at: Checkpoint) -> Trail {
 /// Sleeps until the session's latch is set or the descriptor is readable, at most so many milliseconds (-1: any time).
 pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64) {
     let mut events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
-    if descriptor.is_some() {
-        events |= pg_sys::WL_SOCKET_READABLE;
-    }
     if milliseconds >= 0 {
         events |= pg_sys::WL_TIMEOUT;
     }
+    let event = pg_compat::wait_event();
     // SAFETY: waits on the session's own latch, and on a descriptor that is open. It was just asked whether it is readable
     // and said no, so it can be waited for.
     unsafe {
-        let event = pg_compat::wait_event();
-        let descriptor = descriptor.unwrap_or(-1); // PGINVALID_SOCKET
-        pg_raw::WaitLatchOrSocket(pg_sys::MyLatch, events.cast_signed(), descriptor, milliseconds, event);
+        match descriptor {
+            Some(descriptor) => {
+                let events = events | pg_sys::WL_SOCKET_READABLE;
+                pg_raw::WaitLatchOrSocket(pg_sys::MyLatch, events.cast_signed(), descriptor, milliseconds, event);
+            }
+            // Which makes no descriptor of its own, and costs less.
+            None => drop(pg_sys::WaitLatch(pg_sys::MyLatch, events.cast_signed(), milliseconds, event)),
+        }
         pg_sys::ResetLatch(pg_sys::MyLatch);
     }
 }

@@ -31,9 +31,10 @@ GATE_LOCK = 7001
 SETTINGS = ["max_parallel_workers_per_gather = 0", "fastcsv.min_parallel_size = 0", "fastcsv.range_size = '64kB'", "fastcsv.threads = 3"]
 # What every server process has open.
 IGNORED_TARGETS = r"socket:|pipe:|anon_inode:|/dev/null$|.*/log$"
-# How long what must happen soon may take: a cancel, and the end of a worker. (This machine may be busy.)
-SOON = 1.0
-WORKERS_GONE = 2.0
+# How long what must happen soon may take, a cancel for example, and the end of a worker: longer where the machine is busy.
+BUSY = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+SOON = 1.0 * BUSY
+WORKERS_GONE = 2.0 * BUSY
 
 SETUP = """
 CREATE EXTENSION fastcsv;

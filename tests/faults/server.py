@@ -164,8 +164,10 @@ class Server:
         clean = ["env", "-i", "PATH=" + os.environ["PATH"], "HOME=" + self.dir, "LANG=C.UTF-8", "TZ=UTC"]
         clean += ["%s=%s" % item for item in (env or {}).items()]
         command = [os.path.join(self.dir, "bin", "pg_ctl"), "-D", self.data, "-l", self.log, "-w", "-t", "60", *arguments]
-        return subprocess.run([*outer, *user, *wrapper, *clean, *command], cwd=self.dir, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, check=check)
+        result = subprocess.run([*outer, *user, *wrapper, *clean, *command], cwd=self.dir, stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, check=False)
+        if check and result.returncode != 0:
+            raise RuntimeError("pg_ctl %s: %s%s" % (arguments[0], result.stdout, result.stderr))
 
     def start(self, settings=(), wrapper=(), env=None):
         """Starts the server again, with further settings for this run only, under a wrapper and with an environment."""

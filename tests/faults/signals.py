@@ -7,7 +7,7 @@ import stat
 import subprocess
 import time
 
-from harness import ALL, LOAD, SCAN, SOON, row
+from harness import ALL, GATE_LOCK, LOAD, SCAN, SOON, row
 from server import wait_until
 
 
@@ -188,13 +188,31 @@ def client_killed(t):
     assert wait_until(lambda: not t.server.workers(), 2), "the worker goes on"
 
 
+@row("11", "the client is killed while a load is going on", operations=(LOAD,))
+def client_of_load_killed(t):
+    psql = os.path.join(t.server.dir, "bin", "psql")
+    settings = "-c fastcsv.min_parallel_size=0 -c fastcsv.range_size=64kB -c client_connection_check_interval=50ms"
+    t.control.must("SELECT pg_advisory_lock(%d)" % GATE_LOCK)
+    client = subprocess.Popen([psql, "-h", t.server.dir, "-U", "postgres", "-c", t.sql()],
+                              env=dict(os.environ, PGOPTIONS=settings, PGAPPNAME="killed"), stdout=subprocess.DEVNULL)
+    waits = "SELECT pid FROM pg_stat_activity WHERE application_name = 'killed' AND wait_event = 'advisory'"
+    assert wait_until(lambda: t.control.must(waits)["rows"], 10), "the gate is not reached"
+    client.kill()
+    client.wait()
+    t.open_gate()
+    assert wait_until(lambda: not t.server.workers(), 2 * SOON), "the worker goes on"
+    t.allowed_in_log.append("connection to client lost")
+
+
 @row("12", "no worker slot: the same result, and a note", operations=ALL, quick=(LOAD,))
 def no_slot(t):
     t.restarts = True
     t.server.restart(["max_worker_processes=1"])  # which is the logical replication launcher's
     t.session = t.open("client_min_messages = debug1")
+    names = t.server.shared_memory()
     outcome = t.session.exec(t.sql())
     notices = [notice["message"] for notice in t.session.notices]
+    assert t.server.shared_memory() == names, "left behind: %s" % t.server.shared_memory()
     t.expect_rows(outcome)
     assert "fastcsv reads serially: no background worker slot is free" in notices, notices
     t.server.restart()
