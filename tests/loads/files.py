@@ -51,8 +51,8 @@ class Load:
         if self.encoding != "UTF8" or self.chance(0.2):
             self.options.append(("encoding", self.encoding))
         self.header = rng.choice([None, None, "true", "true", "match", "false", "auto"])
-        if self.header == "auto" and self.encoding == "SJIS":
-            self.header = None  # it cannot spell the columns' names
+        if self.header == "auto" and (self.encoding == "SJIS" or self.listed is None and self.table.target in self.table.leaves):
+            self.header = None  # the names cannot be spelled, or a partition may have its columns in another order
         if self.header and self.header != "auto":
             self.options.append(("header", self.header))
         if self.chance(0.1):
@@ -147,7 +147,7 @@ class Load:
             return self.null.encode()
         if text == self.default:
             return text.encode()
-        must = text == self.null or any(c in text for c in (self.delimiter, self.quote, "\n", "\r")) or (self.default and text == self.default)
+        must = text == self.null or any(c in text for c in (self.delimiter, self.quote, "\n", "\r"))
         if self.escape != self.quote and self.escape in text and self.chance(0.5):
             must = True
         if must or self.chance(0.1):
@@ -170,7 +170,9 @@ class Load:
 
     def case(self):
         """The load; where the header is to be found out, there is one."""
-        return {"options": self.options + ([("header", "match")] if self.header == "auto" else []), "columns": self.listed, "where": self.where, "target_sql": self.table.target}
+        found_out = [("header", "match")] if self.header == "auto" else []
+        return {"options": self.options + found_out, "columns": self.listed, "where": self.where,
+                "target_sql": self.table.target}
 
 
 def settings(rng):

@@ -43,7 +43,8 @@ CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
     RETURN NEW;
 END$$;
 CREATE FUNCTION sum_up() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-    RAISE NOTICE '% % % got %', TG_NAME, TG_LEVEL, TG_TABLE_NAME, (SELECT count(*) || ': ' || left(string_agg(r::text, ';'), 500) FROM new_rows r);
+    RAISE NOTICE '% % % got %', TG_NAME, TG_LEVEL, TG_TABLE_NAME,
+        (SELECT count(*) || ': ' || left(string_agg(r::text, ';'), 500) FROM new_rows r);
     RETURN NULL;
 END$$;
 CREATE FUNCTION store() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
@@ -112,7 +113,6 @@ class Table:
 
     def make_columns(self):
         key, group = Column("k", self.rng.choice(["int4", "int4", "int8"])), Column("g", "int4")
-        key.is_key = group.is_key = True
         columns = [key, group]
         for index in range(self.rng.choice([0, 1, 2, 2, 3, 4, 5, 12])):
             name = self.rng.choice(["c%d", "c%d", "C %d", "\u00e9%d"]) % index
@@ -126,7 +126,8 @@ class Table:
         column, chance = Column(name, values.some_type(self.rng)), self.rng.random()
         if chance < 0.12:
             column.kind = self.rng.choice(["int8", "text"])
-            expression = {"int8": ["k * 2", "g", "coalesce(k, 0) + 1", "loud(k)", "1000 / (k - 18)"], "text": ["k::text || 'x'", "repeat('y', g)"]}
+            expression = {"int8": ["k * 2", "g", "coalesce(k, 0) + 1", "loud(k)", "1000 / (k - 18)"],
+                          "text": ["k::text || 'x'", "repeat('y', g)"]}
             column.extra = "GENERATED ALWAYS AS (%s) STORED" % self.rng.choice(expression[column.kind])
             if self.version >= 180000 and self.chance(0.4) and not any(word in column.extra for word in ("loud", "1000 /")):
                 column.extra = column.extra.replace("STORED", "VIRTUAL")
@@ -151,7 +152,8 @@ class Table:
         column.kind = "int8" if chance < 0.9 else "text"
         if column.kind == "text":
             return "current_schema()"
-        return self.rng.choice(["nextval('numbers')", "nextval('numbers')", "steady()", "steady() + 1", "seen()", "tick()", "loud_now()", "1 + 2"])
+        computed = ["steady()", "steady() + 1", "seen()", "tick()", "loud_now()", "1 + 2"]
+        return self.rng.choice(["nextval('numbers')", "nextval('numbers')"] + computed)
 
     # Kinds of tables.
 
@@ -162,7 +164,8 @@ class Table:
             if self.chance(0.12):
                 name = ident(column.name)
                 if column.kind in values.INTEGERS:
-                    found.append("CHECK (%s)" % self.rng.choice(["%s <> 41", "%s IS NULL OR %s > -2000000000", "careful(%s)", "loud(%s) < 2000000000"]).replace("%s", name))
+                    check = self.rng.choice(["# <> 41", "# IS NULL OR # > -2000000000", "careful(#)", "loud(#) < 2000000000"])
+                    found.append("CHECK (%s)" % check.replace("#", name))
                 elif column.kind in values.TEXTS:
                     found.append("CHECK (length(%s) < 150)" % name)
         return ["CONSTRAINT %s %s" % (ident("c%d" % self.rng.randrange(10**6)), check) for check in found]
@@ -172,10 +175,13 @@ class Table:
         declared, drops = [column.declared() for column in columns], []
         if dropped and self.chance(0.35):
             for index in range(self.rng.randrange(1, 3)):
-                declared.insert(self.rng.randrange(len(declared) + 1), "d%d %s" % (index, self.rng.choice(["int", "text", "int8 NOT NULL"])))
+                extra = "d%d %s" % (index, self.rng.choice(["int", "text", "int8 NOT NULL"]))
+                declared.insert(self.rng.randrange(len(declared) + 1), extra)
                 drops.append("ALTER TABLE %s DROP COLUMN d%d" % (target, index))
         later = []
-        if dropped and self.chance(0.15) and columns[-1].name not in ("k", "g") and not columns[-1].is_needed and declared[-1] == columns[-1].declared():
+        last = columns[-1]
+        may_come_later = last.name not in ("k", "g") and not last.is_needed and declared[-1] == last.declared()
+        if dropped and may_come_later and self.chance(0.15):
             later.append("ALTER TABLE %s ADD COLUMN %s" % (target, declared.pop()))
             columns = columns[:-1]
         return ["CREATE %s %s (%s)%s" % (prefix, target, ", ".join(declared + self.checks(columns)), suffix)] + drops + later
@@ -194,7 +200,6 @@ class Table:
         self.leaves.append(self.target)
 
     def make_parent(self):
-        self.make_plain_parent = True
         self.statements += self.create(self.target, self.columns)
         self.statements += ["CREATE TABLE beside (more int) INHERITS (%s)" % self.target]
         self.leaves.append(self.target)
@@ -212,7 +217,6 @@ class Table:
     def make_partitioned(self):
         how = self.rng.choice(["range", "list", "hash"])
         key = "g" if how == "list" else "k"
-        self.partition_key = key
         self.statements += self.create(self.target, self.columns, suffix=" PARTITION BY %s (%s)" % (how, key))
         count, inner = self.rng.choice([1, 2, 3, 5, 5, 40]), 0
         if how == "list":
@@ -284,7 +288,8 @@ class Table:
         if self.chance(0.05):
             self.statements.append("CREATE INDEX ON %s ((1000 / (k - 55)))" % on(partitioned))
         if self.chance(0.08):
-            self.statements.append("ALTER TABLE %s ADD EXCLUDE USING gist (int8range(k::int8, k::int8 + 1) WITH &&)%s" % (on(partitioned), later))
+            exclude = "EXCLUDE USING gist (int8range(k::int8, k::int8 + 1) WITH &&)"
+            self.statements.append("ALTER TABLE %s ADD %s%s" % (on(partitioned), exclude, later))
         if others and self.chance(0.25):
             column = self.rng.choice(others)
             self.statements.append("CREATE INDEX ON %s (%s)" % (on(False), ident(column.name)))
@@ -304,7 +309,6 @@ class Table:
         rng = self.rng
         name = "tg%d" % rng.randrange(10**6)
         on = rng.choice(self.leaves) if self.leaves and self.chance(0.5) else self.target
-        is_root = self.kind == "partitioned" and on not in self.leaves
         when = rng.choice(["", "", "", " WHEN (NEW.k % 2 = 0)", " WHEN (NEW.g IS NOT NULL)", " WHEN (100 / (NEW.k - 33) IS NOT NULL)"])
         kind = rng.choice(["before", "before", "after", "after", "constraint", "statement", "statement", "tables", "tables"])
         if self.kind == "view" and kind != "statement":
@@ -313,15 +317,18 @@ class Table:
             events = ["note", "note", "watch", "keep", "skip", "change", "move", "deny"] + (["again"] if self.kind == "plain" else [])
             clause = "BEFORE INSERT ON %s FOR EACH ROW%s EXECUTE FUNCTION %s()" % (on, when, rng.choice(events))
         elif kind == "after":
-            clause = "AFTER INSERT ON %s FOR EACH ROW%s EXECUTE FUNCTION %s()" % (on, when, rng.choice(["note", "note", "watch", "keep", "deny", "again"]))
+            function = rng.choice(["note", "note", "watch", "keep", "deny", "again"])
+            clause = "AFTER INSERT ON %s FOR EACH ROW%s EXECUTE FUNCTION %s()" % (on, when, function)
         elif kind == "constraint":
             later = rng.choice(["", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED"])
             self.statements.append("CREATE CONSTRAINT TRIGGER %s AFTER INSERT ON %s%s FOR EACH ROW%s EXECUTE FUNCTION %s()"
                                    % (name, on, later, when, rng.choice(["note", "watch", "deny"])))
             return
         elif kind == "statement":
-            clause = "%s INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()" % (rng.choice(["BEFORE", "AFTER"]), on, rng.choice(["note", "watch"]))
+            time, function = rng.choice(["BEFORE", "AFTER"]), rng.choice(["note", "watch"])
+            clause = "%s INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()" % (time, on, function)
         else:
-            level = "STATEMENT" if is_root or self.kind in ("partitioned", "child", "parent") else rng.choice(["STATEMENT", "STATEMENT", "ROW"])
+            may_be_row = self.kind not in ("partitioned", "child", "parent")
+            level = rng.choice(["STATEMENT", "STATEMENT", "ROW"]) if may_be_row else "STATEMENT"
             clause = "AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH %s EXECUTE FUNCTION sum_up()" % (on, level)
         self.statements.append("CREATE TRIGGER %s %s" % (name, clause))
