@@ -5,7 +5,7 @@ DIALECTS = [(",", '"', '"'), (",", '"', '"'), (",", '"', '"'), (";", "'", "'"), 
             (",", '"', '"'), (",", '"', '"'), (";", '"', '"'), ("|", "'", "'")]
 NULLS = ["", "", "", "", "NULL", "\\N", "1", "x", " "]
 # The encodings of files, by that of the database; None is left to client_encoding.
-ENCODINGS = {"utf8": [None] * 10 + ["UTF8"] * 6 + [ "LATIN1", "LATIN1", "WIN1252", "KOI8R", "SQL_ASCII", "SJIS", "EUC_JP", "GBK"],
+ENCODINGS = {"utf8": [None] * 10 + ["UTF8"] * 6 + ["LATIN1", "LATIN1", "WIN1252", "KOI8R", "SQL_ASCII", "SJIS", "EUC_JP", "GBK"],
              "latin1": [None] * 4 + ["LATIN1", "LATIN1", "UTF8", "UTF8", "SQL_ASCII", "WIN1252", "LATIN2"],
              "sqlascii": [None] * 4 + ["SQL_ASCII", "UTF8", "LATIN1", "EUC_JP", "SJIS"]}
 CLIENT_ENCODINGS = {"utf8": ["UTF8"] * 9 + ["LATIN1", "SJIS", "WIN1252"], "latin1": ["UTF8", "UTF8", "LATIN1"],
