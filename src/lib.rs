@@ -13,6 +13,7 @@
 
 pgrx::pg_module_magic!();
 
+mod archive;
 mod call;
 mod convert_test;
 mod encoding;
