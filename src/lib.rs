@@ -14,12 +14,14 @@
 pgrx::pg_module_magic!();
 
 mod call;
+mod client;
 mod convert_test;
 mod encoding;
 mod fault;
 mod fdw;
 mod file;
 mod filter_test;
+mod hook;
 mod image_test;
 mod last_run;
 mod load;
@@ -42,6 +44,7 @@ call::sql_functions!(
     fastcsv_copy => load::copy,
     fastcsv_last_run => last_run::last_run,
     fastcsv_rows => load::next_row,
+    fastcsv_take_over => hook::load_behind,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
     fastcsv_test_image => image_test::compare,
@@ -52,6 +55,7 @@ call::sql_functions!(
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::declare();
+    hook::install();
 }
 
 #[doc(hidden)]

@@ -19,6 +19,7 @@ mod rows;
 mod source;
 mod statement;
 mod table;
+mod takeover;
 
 use std::ffi::{c_char, c_void};
 use std::time::Instant;
@@ -44,6 +45,7 @@ use statement::{Argument, Options};
 use table::{RowTriggers, Table};
 
 pub(crate) use source::next_row;
+pub(crate) use takeover::Statement;
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";

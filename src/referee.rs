@@ -27,10 +27,11 @@ use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
+use crate::client::Client;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
-use crate::stream::{self, Pipe, Stream};
+use crate::stream::{self, Pipe, Stream, Supply};
 use shim::{CopyOptions, CopyView};
 
 /// Where a referee's bytes come from when it does not open the file itself.
@@ -112,13 +113,20 @@ impl Referee {
         let source = opening.source;
         // SAFETY: the caller's promise.
         unsafe {
+            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
+            if source.is_client() {
+                let state = Self::begin(opening, Some(read_feed));
+                let this = Self::allocate(state, position, None, 0);
+                let client = Client::begin(state);
+                Self::read_stream(this, Box::new(client));
+                return this;
+            }
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
             let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
-            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
             let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
-                    Ok(pipe) => Self::read_stream(this, pipe),
+                    Ok(pipe) => Self::read_stream(this, Box::new(pipe)),
                     Err(error) => {
                         // COPY knows better how to say it.
                         Self::begin(opening, None);
@@ -128,7 +136,7 @@ impl Referee {
             } else {
                 let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));
                 if descriptor >= 0 {
-                    Self::read_stream(this, Pipe::of_copy(descriptor));
+                    Self::read_stream(this, Box::new(Pipe::of_copy(descriptor)));
                 }
             }
             this
@@ -167,12 +175,12 @@ impl Referee {
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    unsafe fn read_stream(this: *mut Self, pipe: Pipe) {
+    unsafe fn read_stream(this: *mut Self, supply: Box<dyn Supply>) {
         // SAFETY: the caller's promise. The stream goes with the memory that the referee is in.
         unsafe {
             let view = CopyView::of((*this).state);
             let dialect = crate::position::dialect(&view);
-            let stream = Stream::new(Box::new(pipe), dialect.as_ref(), view.has_header);
+            let stream = Stream::new(supply, dialect.as_ref(), view.has_header);
             drop(dialect);
             let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
             let stream = memory.leak_and_drop_on_delete(stream);
@@ -481,6 +489,10 @@ impl Referee {
             if found {
                 (*this).position.count_record();
                 (*this).took_record = true;
+            } else if !(*this).stream.is_null()
+                && let Err(error) = (*(*this).stream).end_data()
+            {
+                shim::raise_read_error(&error, (*this).position.source().name);
             }
             found
         }

@@ -23,7 +23,7 @@ pub(super) type Left = &'static str;
 /// [`Left`]; and raises COPY's own errors.
 ///
 /// # Safety
-/// The statement must be a COPY FROM a file into the table, which is locked; nothing with a destructor on the caller's frames.
+/// The statement must be a COPY FROM into the table, which is locked; nothing with a destructor on the caller's frames.
 pub(super) unsafe fn prepare(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
@@ -31,7 +31,7 @@ pub(super) unsafe fn prepare(
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        worth_it((*statement).filename, (*statement).options)?;
+        worth_it((*statement).filename, (*statement).is_program, (*statement).options)?;
         open_if(parse, statement, table, |relation| fits(relation, (*statement).options))
     }
 }
@@ -64,7 +64,7 @@ unsafe fn open_if(
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        let source = Source { name: (*statement).filename, is_program: false };
+        let source = Source { name: (*statement).filename, is_program: (*statement).is_program };
         let relation = pg_sys::table_open(table, pg_sys::RowExclusiveLock.cast_signed());
         match is_fit(relation).and_then(|()| analyse(parse, statement, relation)) {
             Ok(condition) => Ok(Opening {
@@ -83,31 +83,43 @@ unsafe fn open_if(
     }
 }
 
-/// Is the file one that a worker might be started for?
+/// Is the input one that a worker might be started for? Nobody knows how much a program or the client has to say.
 ///
 /// # Safety
-/// Both must be a statement's.
-unsafe fn worth_it(name: *const c_char, options: *mut pg_sys::List) -> Result<(), Left> {
-    // SAFETY: the caller's promise; the name is a C string, and stat fills the struct on success.
+/// All must be a statement's.
+pub(super) unsafe fn worth_it(name: *const c_char, is_program: bool, options: *mut pg_sys::List) -> Result<(), Left> {
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut found = MaybeUninit::<libc::stat>::uninit();
-        if libc::stat(name, found.as_mut_ptr()) != 0 {
-            return Err("the file cannot be looked at");
-        }
-        let found = found.assume_init();
-        match found.st_mode & libc::S_IFMT {
-            // Nobody knows how long it is.
-            libc::S_IFIFO => {}
-            libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
-                return Err("the file is smaller than fastcsv.min_parallel_size");
-            }
-            libc::S_IFREG => {}
-            _ => return Err("the input is neither a regular file nor a FIFO"),
+        if !name.is_null() && !is_program {
+            is_large(name)?;
         }
         let is_csv = PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().all(|option| {
             CStr::from_ptr((*option).defname) != c"format" || CStr::from_ptr(pg_sys::defGetString(option)) == c"csv"
         });
         if is_csv { Ok(()) } else { Err("the format is not csv") }
+    }
+}
+
+/// Is the file large, or one of which nobody knows how large it is?
+///
+/// # Safety
+/// The name must be a C string.
+unsafe fn is_large(name: *const c_char) -> Result<(), Left> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the caller's promise; stat fills the struct on success.
+    let found = unsafe {
+        if libc::stat(name, found.as_mut_ptr()) != 0 {
+            return Err("the file cannot be looked at");
+        }
+        found.assume_init()
+    };
+    match found.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => Ok(()),
+        libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
+            Err("the file is smaller than fastcsv.min_parallel_size")
+        }
+        libc::S_IFREG => Ok(()),
+        _ => Err("the input is neither a regular file nor a FIFO"),
     }
 }
 
