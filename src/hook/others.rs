@@ -84,7 +84,7 @@ unsafe fn function() -> pg_sys::Oid {
         let mut function = pg_sys::InvalidOid;
         for member in members {
             let row: pg_sys::Form_pg_proc = pg_sys::GETSTRUCT(&raw mut (**member).tuple).cast();
-            if pg_sys::getExtensionOfObject(pg_sys::Oid::from(pg_sys::ProcedureRelationId), (*row).oid) == extension {
+            if pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, (*row).oid) == extension {
                 function = (*row).oid;
             }
         }
