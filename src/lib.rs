@@ -30,6 +30,7 @@ mod options;
 mod pg_compat;
 mod pg_raw;
 mod position;
+mod read;
 mod reader;
 mod referee;
 mod referee_test;
@@ -43,6 +44,7 @@ call::sql_functions!(
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
     fastcsv_last_run => last_run::last_run,
+    fastcsv_read => read::read,
     fastcsv_rows => load::next_row,
     fastcsv_take_over => hook::load_behind,
     fastcsv_test_convert => convert_test::compare,
@@ -56,6 +58,7 @@ call::sql_functions!(
 pub extern "C-unwind" fn _PG_init() {
     settings::declare();
     hook::install();
+    read::install();
 }
 
 #[doc(hidden)]

@@ -10,7 +10,7 @@
 
 mod context;
 mod defaults;
-mod header;
+pub(crate) mod header;
 mod multi;
 mod owner;
 mod planned;
@@ -41,7 +41,7 @@ use defaults::Defaults;
 use owner::Owner;
 use prepare::Left;
 use rows::Rows;
-use statement::{Argument, Options};
+pub(crate) use statement::{Argument, Options};
 use table::{RowTriggers, Table};
 
 pub(crate) use source::next_row;
@@ -95,10 +95,10 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
         // SAFETY: takes a lock that is held until the transaction ends, as COPY's own is.
         unsafe { pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed()) };
     }
-    let mut options = Options::read(call);
+    let mut options = Options::read(call, |argument| Some(argument as usize));
     let columns = call.texts(Argument::Columns as usize);
     if may_read_files {
-        header::resolve(&mut options, target, columns.as_deref(), filename);
+        header::resolve(&mut options, &header::Columns::of(target), columns.as_deref(), filename);
     } else {
         options.drop_auto_header();
     }
@@ -139,7 +139,7 @@ unsafe fn schema_of(call: &Call) -> *const c_char {
 }
 
 /// May the current user read files on the server? COPY checks it again, first of all.
-fn may_read_server_files() -> bool {
+pub(crate) fn may_read_server_files() -> bool {
     // SAFETY: plain catalog lookups.
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
 }

@@ -237,6 +237,13 @@ unsafe extern "C-unwind" {
         nulls: *mut bool,
     );
 
+    /// A scan's next row that satisfies its conditions, projected.
+    pub(crate) fn ExecScan(
+        state: *mut pg_sys::ScanState,
+        access: pg_sys::ExecScanAccessMtd,
+        recheck: pg_sys::ExecScanRecheckMtd,
+    ) -> *mut pg_sys::TupleTableSlot;
+
     /// Calls a type's input function; null stands for NULL.
     pub(crate) fn InputFunctionCall(
         function: *mut pg_sys::FmgrInfo,
