@@ -99,6 +99,7 @@ impl Input {
             Input::File(file) => Origin::File { size: file.stamp.size, io },
             // SAFETY: the stream lives as long as this.
             Input::Stream(input) => {
+                // SAFETY: the stream lives as long as this.
                 Origin::Stream { compression: unsafe { (*input.stream).archive() }.map(|(_, format)| format) }
             }
         }
