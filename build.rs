@@ -1,4 +1,4 @@
-//! Compiles the C shim against the headers of the server that the chosen `pgNN` feature names.
+//! Compiles the C shims against the headers of the server that the chosen `pgNN` feature names.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=src/referee/shim.c");
+    println!("cargo:rerun-if-changed=src/referee/client.c");
     println!("cargo:rerun-if-changed=src/referee/shim.h");
     println!("cargo:rerun-if-env-changed=PGRX_PG_CONFIG_PATH");
     let pg_config = env::var("PGRX_PG_CONFIG_PATH").unwrap_or_else(|_| "pg_config".into());
@@ -16,7 +17,7 @@ fn main() {
         "feature pg{major} is on, but {pg_config} says {version}"
     );
     cc::Build::new()
-        .file("src/referee/shim.c")
+        .files(["src/referee/shim.c", "src/referee/client.c"])
         .include(ask(&pg_config, "--includedir-server"))
         .flag("-fno-strict-aliasing")
         .flag("-fwrapv")

@@ -15,12 +15,14 @@ pgrx::pg_module_magic!();
 
 mod archive;
 mod call;
+mod client;
 mod convert_test;
 mod encoding;
 mod fault;
 mod fdw;
 mod file;
 mod filter_test;
+mod hook;
 mod image_test;
 mod last_run;
 mod load;
@@ -29,6 +31,7 @@ mod options;
 mod pg_compat;
 mod pg_raw;
 mod position;
+mod read;
 mod reader;
 mod referee;
 mod referee_test;
@@ -42,7 +45,9 @@ call::sql_functions!(
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
     fastcsv_last_run => last_run::last_run,
+    fastcsv_read => read::read,
     fastcsv_rows => load::next_row,
+    fastcsv_take_over => hook::load_behind,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
     fastcsv_test_image => image_test::compare,
@@ -53,6 +58,8 @@ call::sql_functions!(
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::declare();
+    hook::install();
+    read::install();
 }
 
 #[doc(hidden)]

@@ -10,7 +10,7 @@
 
 mod context;
 mod defaults;
-mod header;
+pub(crate) mod header;
 mod multi;
 mod owner;
 mod planned;
@@ -19,6 +19,7 @@ mod rows;
 mod source;
 mod statement;
 mod table;
+mod takeover;
 
 use std::ffi::{c_char, c_void};
 use std::time::Instant;
@@ -41,10 +42,11 @@ use defaults::Defaults;
 use owner::Owner;
 use prepare::Left;
 use rows::Rows;
-use statement::{Argument, Options};
+pub(crate) use statement::{Argument, Options};
 use table::{RowTriggers, Table};
 
 pub(crate) use source::next_row;
+pub(crate) use takeover::Statement;
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
@@ -99,11 +101,11 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
         // SAFETY: takes a lock that is held until the transaction ends, as COPY's own is.
         unsafe { pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed()) };
     }
-    let mut options = Options::read(call);
+    let mut options = Options::read(call, |argument| Some(argument as usize));
     let columns = call.texts(Argument::Columns as usize);
     if may_read_files {
         // SAFETY: the function's own promise.
-        unsafe { header::resolve(&mut options, target, columns.as_deref(), source) };
+        unsafe { header::resolve(&mut options, &header::Columns::of(target), columns.as_deref(), source) };
     } else {
         options.drop_auto_header();
     }
@@ -144,7 +146,7 @@ unsafe fn schema_of(call: &Call) -> *const c_char {
 }
 
 /// May the current user read files on the server? COPY checks it again, first of all.
-fn may_read_server_files() -> bool {
+pub(crate) fn may_read_server_files() -> bool {
     // SAFETY: plain catalog lookups.
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
 }

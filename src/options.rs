@@ -20,12 +20,19 @@ use crate::referee::shim;
 /// Where a table's bytes come from.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
-    /// The file's path, or the program's command line, as the user wrote it.
+    /// The file's path, or the program's command line, as the user wrote it; null for the client's data.
     pub(crate) name: *const c_char,
     /// Is it a program to run?
     pub(crate) is_program: bool,
     /// Is a file decompressed, if its first bytes say that it is compressed?
     pub(crate) decompresses: bool,
+}
+
+impl Source {
+    /// Does the client send the data?
+    pub(crate) fn is_client(&self) -> bool {
+        self.name.is_null()
+    }
 }
 
 /// Options that name the source. They are not COPY's, so they are taken out before COPY sees the rest.

@@ -29,6 +29,7 @@ use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::archive::{self, Archive};
+use crate::client::Client;
 use crate::file::Borrowed;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
@@ -115,9 +116,16 @@ impl Referee {
         let source = opening.source;
         // SAFETY: the caller's promise.
         unsafe {
+            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
+            if source.is_client() {
+                let state = Self::begin(opening, Some(read_feed));
+                let this = Self::allocate(state, position, None, 0);
+                let client = Client::begin(state);
+                Self::read_stream(this, client);
+                return this;
+            }
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
             let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
-            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
             let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
@@ -516,6 +524,10 @@ impl Referee {
             if found {
                 (*this).position.count_record();
                 (*this).took_record = true;
+            } else if !(*this).stream.is_null()
+                && let Err(error) = (*(*this).stream).end_data()
+            {
+                shim::raise_read_error(&error, (*this).position.source().name);
             }
             found
         }

@@ -16,6 +16,7 @@ static RANGE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
 static MIN_PARALLEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024);
 static MEMORY: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 static SIMD: GucSetting<Simd> = GucSetting::<Simd>::new(Simd::Auto);
+static ACCELERATE_COPY: GucSetting<bool> = GucSetting::<bool>::new(true);
 static FAULT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
 /// The instruction set of the structure scan.
@@ -65,6 +66,11 @@ pub(crate) fn simd() -> Option<&'static str> {
         Simd::Sse2 => Some("sse2"),
         Simd::Portable => Some("portable"),
     }
+}
+
+/// Are COPY FROM statements taken over?
+pub(crate) fn accelerates_copy() -> bool {
+    ACCELERATE_COPY.get()
 }
 
 /// What is to go wrong, in tests.
@@ -120,6 +126,14 @@ pub(crate) fn declare() {
         &MEMORY,
         1024..=i32::MAX,
         GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_bool_guc(
+        c"fastcsv.accelerate_copy",
+        c"Lets COPY FROM read CSV with parallel threads.",
+        c"What the statement does is the same.",
+        &ACCELERATE_COPY,
+        GucContext::Userset,
+        GucFlags::default(),
     );
     GucRegistry::define_enum_guc(
         c"fastcsv.simd",

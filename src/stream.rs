@@ -46,6 +46,11 @@ pub(crate) trait Supply {
     /// What becomes readable when there is something.
     fn descriptor(&self) -> RawFd;
 
+    /// Is it the client? What it sends is taken as it comes, and taken to its end even if the data ends before: only then it listens.
+    fn is_client(&self) -> bool {
+        false
+    }
+
     /// Closes what is not COPY's. Called once, at the end of a read without errors: after an error PostgreSQL does it.
     fn close(&mut self);
 
@@ -330,6 +335,24 @@ impl Stream {
         unsafe { pg_raw::check_for_interrupts() };
     }
 
+    /// The data has ended, whatever comes yet.
+    ///
+    /// # Errors
+    /// Those of reading; and raises what [`Stream::wait`] raises.
+    pub(crate) fn end_data(&mut self) -> io::Result<()> {
+        if self.supply.is_client() {
+            let mut buffer = [0; 8192];
+            loop {
+                match self.read_now(&mut buffer)? {
+                    Some(0) => break,
+                    Some(_) => {}
+                    None => self.wait(),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// See [`Supply::close`].
     pub(crate) fn close(&mut self) {
         self.supply.close();
@@ -364,13 +387,15 @@ pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64) {
 }
 
 impl Feed for Stream {
-    /// Fills the buffer, as COPY itself would: what its parser makes of some rare options depends on that.
+    /// Fills the buffer, or takes from a client what there is, as COPY itself would: what its parser makes of some rare options
+    /// depends on that.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.read_now(&mut buffer[filled..])? {
                 Some(0) => break,
                 Some(length) => filled += length,
+                None if filled > 0 && self.supply.is_client() => break,
                 None => self.wait(),
             }
         }

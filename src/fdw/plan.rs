@@ -50,9 +50,8 @@ pub(super) unsafe extern "C-unwind" fn estimate_size(
         let tuples = if (*relation).tuples >= 0.0 && (*relation).pages > 0 {
             pg_sys::clamp_row_est((*relation).tuples / f64::from((*relation).pages) * pages)
         } else {
-            let width = aligned((*(*relation).reltarget).width) + aligned(HEAP_TUPLE_HEADER);
             let factor = if archive::format_at(source).is_some() { COMPRESSION_FACTOR } else { 1.0 };
-            pg_sys::clamp_row_est(size as f64 * factor / f64::from(width))
+            pg_sys::clamp_row_est(size as f64 * factor / f64::from(row_width((*relation).reltarget)))
         };
         let selectivity = pg_sys::clauselist_selectivity(
             root,
@@ -68,6 +67,15 @@ pub(super) unsafe extern "C-unwind" fn estimate_size(
     }
 }
 
+/// Bytes that a heap tuple with these values is expected to have.
+///
+/// # Safety
+/// The target must be the planner's.
+pub(crate) unsafe fn row_width(target: *const pg_sys::PathTarget) -> i32 {
+    // SAFETY: the caller's promise.
+    aligned(unsafe { (*target).width }) + aligned(HEAP_TUPLE_HEADER)
+}
+
 /// Rounded up to PostgreSQL's widest alignment.
 fn aligned(width: i32) -> i32 {
     let align = pg_sys::MAXIMUM_ALIGNOF as i32;
@@ -75,12 +83,12 @@ fn aligned(width: i32) -> i32 {
 }
 
 /// The file's size in PostgreSQL's pages, at least 1 so that "never analyzed" can be told apart.
-pub(super) fn pages_of(size: u64) -> f64 {
+pub(crate) fn pages_of(size: u64) -> f64 {
     size.div_ceil(u64::from(pg_sys::BLCKSZ)).clamp(1, u64::from(u32::MAX - 1)) as f64
 }
 
 /// The size of the file in bytes, or `None` where it cannot be looked at; errno then tells why.
-pub(super) fn file_size(source: Source) -> Option<u64> {
+pub(crate) fn file_size(source: Source) -> Option<u64> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the name is a C string; on success stat fills the struct.
     unsafe { (libc::stat(source.name, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_size.cast_unsigned()) }
@@ -255,7 +263,7 @@ unsafe fn converts_all(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) ->
 ///
 /// # Safety
 /// `relation` must be the planner's.
-unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bitmapset {
+pub(crate) unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bitmapset {
     let mut used = std::ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {

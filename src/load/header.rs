@@ -36,9 +36,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// # Safety
 /// The source's name must be a C string.
-pub(super) unsafe fn resolve(
+pub(crate) unsafe fn resolve(
     options: &mut Options,
-    target: pg_sys::Oid,
+    table: &Columns,
     columns: Option<&[Option<*mut c_char>]>,
     source: Source,
 ) {
@@ -51,7 +51,6 @@ pub(super) unsafe fn resolve(
     }
     // SAFETY: the caller's promise.
     let Some(fields) = (unsafe { first_fields(options, source) }) else { return };
-    let table = Columns::of(target);
     if !fields.iter().all(|field| table.names.iter().any(|name| names(field, name))) {
         return;
     }
@@ -127,7 +126,7 @@ unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
 }
 
 /// A table's columns by name.
-struct Columns {
+pub(crate) struct Columns {
     /// All of them, generated ones included.
     names: Vec<CString>,
     /// Those that COPY loads when no column list is given.
@@ -135,24 +134,36 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(table: pg_sys::Oid) -> Self {
-        // SAFETY: the relation is locked by the caller; it is closed again with the lock kept. A column's name is a
-        // NUL-terminated array. A table that is gone yields no columns, and COPY says so.
+    /// Those of a locked table. One that is gone has none, and COPY says so.
+    pub(super) fn of(table: pg_sys::Oid) -> Self {
+        // SAFETY: the relation is locked by the caller; it is closed again with the lock kept.
         unsafe {
             let relation = pg_sys::try_relation_open(table, pg_sys::NoLock.cast_signed());
-            let (mut names, mut loaded) = (Vec::new(), Vec::new());
-            if !relation.is_null() {
-                for attribute in pg_compat::attributes((*relation).rd_att).iter().filter(|a| !a.attisdropped) {
-                    let name = CStr::from_ptr(attribute.attname.data.as_ptr()).to_owned();
-                    if attribute.attgenerated == 0 {
-                        loaded.push(name.clone());
-                    }
-                    names.push(name);
-                }
-                pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+            if relation.is_null() {
+                return Self { names: Vec::new(), loaded: Vec::new() };
             }
-            Self { names, loaded }
+            let columns = Self::of_descriptor((*relation).rd_att);
+            pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+            columns
         }
+    }
+
+    /// Those of rows.
+    ///
+    /// # Safety
+    /// The descriptor must be alive.
+    pub(crate) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> Self {
+        let (mut names, mut loaded) = (Vec::new(), Vec::new());
+        // SAFETY: the caller's promise. A column's name is a NUL-terminated array.
+        for attribute in unsafe { pg_compat::attributes(descriptor) }.iter().filter(|a| !a.attisdropped) {
+            // SAFETY: as above.
+            let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_owned();
+            if attribute.attgenerated == 0 {
+                loaded.push(name.clone());
+            }
+            names.push(name);
+        }
+        Self { names, loaded }
     }
 }
 

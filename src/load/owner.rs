@@ -26,7 +26,7 @@ const TIMESCALEDB: Owner = "the table is a hypertable of TimescaleDB";
 const OTHER: Owner = "another extension plans the inserts into this table";
 
 /// Whose a table's inserts are; `None` if they are PostgreSQL's own, and if it is no table. `schema` is that of the extension,
-/// quoted.
+/// quoted, or null if the rows are not to come from there.
 ///
 /// # Errors
 /// Raises what planning raises.

@@ -28,7 +28,8 @@ pub(super) struct Insert {
 }
 
 impl Insert {
-    /// The one for a table; `schema` is that of the extension, quoted.
+    /// The one for a table; `schema` is that of the extension, quoted. Without it the statement is one to plan only, which selects
+    /// some row.
     ///
     /// # Safety
     /// The relation must be open.
@@ -46,6 +47,10 @@ impl Insert {
             let table = [quoted(namespace), quoted((*(*relation).rd_rel).relname.data.as_ptr())].join(&b"."[..]);
             let list =
                 if columns.is_empty() { Vec::new() } else { [b"(", &columns.join(&b", "[..])[..], b") "].concat() };
+            let row = match schema.is_null() {
+                true => [b"NULL::", &table[..]].concat(),
+                false => [CStr::from_ptr(schema).to_bytes(), b".fastcsv_rows(NULL::", &table, b")"].concat(),
+            };
             let text = [
                 b"INSERT INTO ",
                 &table[..],
@@ -54,10 +59,8 @@ impl Insert {
                 b"OVERRIDING SYSTEM VALUE SELECT ",
                 &fields.join(&b", "[..]),
                 b" FROM (SELECT ",
-                CStr::from_ptr(schema).to_bytes(),
-                b".fastcsv_rows(NULL::",
-                &table,
-                b") AS r) AS loaded",
+                &row,
+                b" AS r) AS loaded",
             ];
             let text = CString::new(text.concat()).expect("names hold no NUL");
             Insert { text: pg_sys::pstrdup(text.as_ptr()) }

@@ -23,7 +23,7 @@ pub(super) type Left = &'static str;
 /// [`Left`]; and raises COPY's own errors.
 ///
 /// # Safety
-/// The statement must be a COPY FROM the source, a file, into the table, which is locked; nothing with a destructor on the caller's frames.
+/// The statement must be a COPY FROM the source into the table, which is locked; nothing with a destructor on the caller's frames.
 pub(super) unsafe fn prepare(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
@@ -85,32 +85,45 @@ unsafe fn open_if(
     }
 }
 
-/// Is the file one that a worker might be started for?
+/// Is the input one that a worker might be started for? Nobody knows how much a program or the client has to say.
 ///
 /// # Safety
 /// Both must be a statement's.
-unsafe fn worth_it(source: Source, options: *mut pg_sys::List) -> Result<(), Left> {
-    // SAFETY: the caller's promise; the name is a C string, and stat fills the struct on success.
+pub(super) unsafe fn worth_it(source: Source, options: *mut pg_sys::List) -> Result<(), Left> {
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut found = MaybeUninit::<libc::stat>::uninit();
-        if libc::stat(source.name, found.as_mut_ptr()) != 0 {
-            return Err("the file cannot be looked at");
-        }
-        let found = found.assume_init();
-        match found.st_mode & libc::S_IFMT {
-            // Nobody knows how long it is.
-            libc::S_IFIFO => {}
-            libc::S_IFREG if archive::format_at(source).is_some() => {}
-            libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
-                return Err("the file is smaller than fastcsv.min_parallel_size");
-            }
-            libc::S_IFREG => {}
-            _ => return Err("the input is neither a regular file nor a FIFO"),
+        if !source.is_client() && !source.is_program {
+            is_large(source)?;
         }
         let is_csv = PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().all(|option| {
             CStr::from_ptr((*option).defname) != c"format" || CStr::from_ptr(pg_sys::defGetString(option)) == c"csv"
         });
         if is_csv { Ok(()) } else { Err("the format is not csv") }
+    }
+}
+
+/// Is the file large, or one of which nobody knows how large it is?
+///
+/// # Safety
+/// The source must be a file's.
+unsafe fn is_large(source: Source) -> Result<(), Left> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the caller's promise; stat fills the struct on success.
+    let found = unsafe {
+        if libc::stat(source.name, found.as_mut_ptr()) != 0 {
+            return Err("the file cannot be looked at");
+        }
+        found.assume_init()
+    };
+    match found.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => Ok(()),
+        // SAFETY: the caller's promise.
+        libc::S_IFREG if unsafe { archive::format_at(source) }.is_some() => Ok(()),
+        libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
+            Err("the file is smaller than fastcsv.min_parallel_size")
+        }
+        libc::S_IFREG => Ok(()),
+        _ => Err("the input is neither a regular file nor a FIFO"),
     }
 }
 
