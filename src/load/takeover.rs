@@ -12,6 +12,7 @@ use pgrx::{PgList, pg_sys};
 use super::{may_read_server_files, owner, prepare, run_here};
 use crate::options::Source;
 use crate::pg_raw;
+use crate::reader::{Beyond, Files};
 
 /// A COPY FROM statement on its way through PostgreSQL.
 #[derive(Clone, Copy)]
@@ -64,7 +65,13 @@ impl Statement {
                 return None;
             }
             let parse = self.parse_state();
-            let processed = match prepare::prepare(parse, copy, self.source(), table) {
+            let processed = match prepare::prepare(
+                parse,
+                copy,
+                self.source(),
+                Beyond { files: Files::One, ..Beyond::NOTHING },
+                table,
+            ) {
                 Ok(opening) => Some(run_here(&opening)),
                 Err(_) => None,
             };
