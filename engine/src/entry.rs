@@ -21,11 +21,13 @@ pub enum EntryKind {
     /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what follows. The
     /// mark's length is that of the segment's own bytes.
     Rest,
+    /// What a range's records hold: [`Findings`](crate::infer::Findings), written.
+    Findings,
 }
 
 impl EntryKind {
     fn has_mark(self) -> bool {
-        self != EntryKind::Row
+        !matches!(self, EntryKind::Row | EntryKind::Findings)
     }
 
     fn from_byte(byte: u8) -> EntryKind {
@@ -34,7 +36,8 @@ impl EntryKind {
             1 => EntryKind::PlacedRow,
             2 => EntryKind::MixedRow,
             3 => EntryKind::Record,
-            _ => EntryKind::Rest,
+            4 => EntryKind::Rest,
+            _ => EntryKind::Findings,
         }
     }
 }
