@@ -21,6 +21,7 @@ mod fdw;
 mod file;
 mod filter_test;
 mod image_test;
+mod infer;
 mod last_run;
 mod load;
 mod memory;
@@ -40,6 +41,7 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_infer => infer::infer,
     fastcsv_last_run => last_run::last_run,
     fastcsv_rows => load::next_row,
     fastcsv_test_convert => convert_test::compare,

@@ -142,6 +142,25 @@ fn may_read_server_files() -> bool {
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
 }
 
+/// Makes sure that the current user may read files on the server.
+///
+/// # Errors
+/// Raises COPY's own error.
+pub(crate) fn require_read_server_files(filename: *mut c_char) {
+    if may_read_server_files() {
+        return;
+    }
+    // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the first thing
+    // that COPY looks at, so which table it is about does not matter.
+    unsafe {
+        let table = pg_sys::Oid::from(pg_sys::AccessMethodRelationId);
+        let statement = statement::copy_from(table, filename, None, std::ptr::null_mut());
+        let mut processed = 0;
+        pg_raw::DoCopy(pg_sys::make_parsestate(std::ptr::null_mut()), statement, -1, 0, &mut processed);
+    }
+    unreachable!("COPY refuses who may not read files");
+}
+
 /// Runs the load as a command of its own: with a snapshot taken now, and seeing what came before it.
 ///
 /// # Safety
