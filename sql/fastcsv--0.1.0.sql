@@ -106,6 +106,35 @@ $$tells how a CSV file on the server is written, and for each of its columns a n
 
 Needs the privileges that COPY FROM a file needs.$$;
 
+-- A file becomes a table.
+
+CREATE FUNCTION fastcsv_import(
+    filename text,
+    table_name text DEFAULT NULL,
+    schema_name text DEFAULT NULL,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    temporary boolean DEFAULT false,
+    unlogged boolean DEFAULT false,
+    sample_rows bigint DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_import';
+COMMENT ON FUNCTION fastcsv_import IS
+$$creates a table for a CSV file on the server and loads it, and returns the number of rows loaded
+
+  filename             the file's path as the server sees it
+  table_name           default: made of the file's name
+  schema_name          default: the first schema of search_path
+  temporary, unlogged  the kind of table
+  delimiter, quote, escape, encoding, null_string, header, sample_rows
+                       as for fastcsv_infer, which tells what columns the table will have
+
+The CREATE TABLE is shown as a NOTICE. Needs the privileges that COPY FROM a file needs, and those to create the table.$$;
+
 -- What the session's last scan or load did.
 
 CREATE FUNCTION fastcsv_last_run(

@@ -70,10 +70,7 @@ impl Request {
 /// `fastcsv_infer(filename, ...)`: a row for each column.
 pub(crate) fn infer(call: &Call) -> pg_sys::Datum {
     let mut request = Request::read(call, "fastcsv_infer", Argument::Filename as usize, Argument::Delimiter as usize);
-    request.most = call.datum(Argument::SampleRows as usize).map(|rows| match u64::try_from(rows.value() as i64) {
-        Ok(rows @ 1..) => rows,
-        _ => raise(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "sample_rows must be greater than zero")),
-    });
+    request.most = sample_rows(call, Argument::SampleRows as usize);
     // SAFETY: nothing here has a destructor while the file is opened.
     let opened = unsafe { Opened::open(&request) };
     match schema_of(&opened) {
@@ -84,6 +81,17 @@ pub(crate) fn infer(call: &Call) -> pg_sys::Datum {
         },
         Err(failure) => fail(failure, &opened),
     }
+}
+
+/// The argument that says how many records are looked at.
+///
+/// # Errors
+/// Raises that it is not positive.
+pub(crate) fn sample_rows(call: &Call, argument: usize) -> Option<u64> {
+    call.datum(argument).map(|rows| match u64::try_from(rows.value().cast_signed()) {
+        Ok(rows @ 1..) => rows,
+        _ => raise(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "sample_rows must be greater than zero")),
+    })
 }
 
 /// Looks through a whole file.

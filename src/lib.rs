@@ -21,6 +21,7 @@ mod fdw;
 mod file;
 mod filter_test;
 mod image_test;
+mod import;
 mod infer;
 mod last_run;
 mod load;
@@ -41,6 +42,7 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_import => import::import,
     fastcsv_infer => infer::infer,
     fastcsv_last_run => last_run::last_run,
     fastcsv_rows => load::next_row,

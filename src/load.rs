@@ -101,16 +101,34 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
         options.drop_auto_header();
     }
     let condition = call.text(Argument::WhereClause as usize);
+    // SAFETY: the caller's promise; everything else is in PostgreSQL's memory.
+    unsafe {
+        let statement = statement::copy_from(target, filename, columns.as_deref(), options.into_list());
+        allocate(target, schema_of(call), may_read_files, statement, condition)
+    }
+}
+
+/// The load of a statement, with a condition perhaps.
+///
+/// # Safety
+/// The statement must be a COPY FROM a file; all strings must live as long as the load.
+unsafe fn allocate(
+    target: pg_sys::Oid,
+    schema: *const c_char,
+    may_read_files: bool,
+    statement: *mut pg_sys::CopyStmt,
+    condition: Option<*mut c_char>,
+) -> *mut Load {
     let condition_query = condition.map(statement::condition_query);
     // SAFETY: palloc returns memory large and aligned enough for this plain struct.
     unsafe {
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
-        let source = Source { name: filename, is_program: false };
+        let source = Source { name: (*statement).filename, is_program: false };
         load.write(Load {
             target,
-            schema: schema_of(call),
+            schema,
             may_read_files,
-            statement: statement::copy_from(target, filename, columns.as_deref(), options.into_list()),
+            statement,
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
             clause_context: pg_sys::ErrorContextCallback {
@@ -124,11 +142,35 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     }
 }
 
+/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted. Returns the number of rows.
+///
+/// # Errors
+/// Raises COPY's errors.
+///
+/// # Safety
+/// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's frames.
+pub(crate) unsafe fn load_file(
+    target: pg_sys::Oid,
+    filename: *mut c_char,
+    options: *mut pg_sys::List,
+    schema: *const c_char,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let may_read_files = may_read_server_files();
+        if may_read_files {
+            pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
+        }
+        let statement = statement::copy_from(target, filename, None, options);
+        run(allocate(target, schema, may_read_files, statement, None))
+    }
+}
+
 /// The schema of the function that is called, quoted.
 ///
 /// # Safety
 /// The call must be in progress.
-unsafe fn schema_of(call: &Call) -> *const c_char {
+pub(crate) unsafe fn schema_of(call: &Call) -> *const c_char {
     // SAFETY: the caller's promise; the function is in the catalog, and so is its schema.
     unsafe {
         let function = (*(*call.frame()).flinfo).fn_oid;

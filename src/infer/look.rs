@@ -4,7 +4,7 @@ use std::io;
 
 use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::Dialect;
-use fastcsv_engine::infer::{Findings, Interrupted, Sniffed, SniffedEncoding, Surveyor, sniff};
+use fastcsv_engine::infer::{Findings, Interrupted, Sniffed, Surveyor, sniff};
 use fastcsv_engine::job::Syntax;
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::pipeline::ReadAt;
@@ -83,11 +83,6 @@ impl Sample {
         let error =
             report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the end of the file's first record was not found");
         Err(Failure::Said(error.set_detail("A quote may open in it and never close.")))
-    }
-
-    /// Is it UTF-16?
-    pub(crate) fn is_utf16(&self) -> bool {
-        matches!(self.sniffed.encoding, Some(SniffedEncoding::Utf16Le | SniffedEncoding::Utf16Be))
     }
 
     /// The syntax in the worker's words.

@@ -25,8 +25,6 @@ pub(crate) struct Schema {
     pub(crate) header: bool,
     /// The encoding's name in PostgreSQL; `None` if it is one that PostgreSQL cannot read.
     pub(crate) encoding: Option<&'static str>,
-    /// Records, the header left out.
-    pub(crate) records: u64,
     line_end: LineEnd,
     notes: Vec<String>,
 }
@@ -80,7 +78,6 @@ impl Schema {
             null: sniffed.null.clone(),
             header: sniffed.header,
             encoding: name,
-            records: findings.records,
             line_end: sniffed.line_end,
             notes,
         }

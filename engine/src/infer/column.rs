@@ -113,11 +113,12 @@ impl Column {
         shared: &Shared<'_>,
         scratch: &mut Scratch,
     ) {
-        if !is_quoted && content == shared.null {
+        let is_null = content == shared.null;
+        if is_null && !is_quoted {
             self.nulls += 1;
             return;
         }
-        if self.samples.len() < SAMPLES {
+        if self.samples.len() < SAMPLES && !is_null {
             self.keep_sample(content);
         }
         if !self.passes_quickly(content, shared) {
