@@ -24,6 +24,8 @@ mod file;
 mod filter_test;
 mod hook;
 mod image_test;
+mod import;
+mod infer;
 mod last_run;
 mod load;
 mod memory;
@@ -44,6 +46,8 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_import => import::import,
+    fastcsv_infer => infer::infer,
     fastcsv_last_run => last_run::last_run,
     fastcsv_read => read::read,
     fastcsv_rows => load::next_row,

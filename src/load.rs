@@ -110,16 +110,35 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
         options.drop_auto_header();
     }
     let condition = call.text(Argument::WhereClause as usize);
+    // SAFETY: the caller's promise; everything else is in PostgreSQL's memory.
+    unsafe {
+        let statement = statement::copy_from(target, filename, columns.as_deref(), options.into_list());
+        allocate(target, schema_of(call), may_read_files, source, statement, condition)
+    }
+}
+
+/// The load of a statement, with a condition perhaps.
+///
+/// # Safety
+/// The statement must be a COPY FROM the source, a file; all strings must live as long as the load.
+unsafe fn allocate(
+    target: pg_sys::Oid,
+    schema: *const c_char,
+    may_read_files: bool,
+    source: Source,
+    statement: *mut pg_sys::CopyStmt,
+    condition: Option<*mut c_char>,
+) -> *mut Load {
     let condition_query = condition.map(statement::condition_query);
     // SAFETY: palloc returns memory large and aligned enough for this plain struct.
     unsafe {
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
         load.write(Load {
             target,
-            schema: schema_of(call),
+            schema,
             may_read_files,
             source,
-            statement: statement::copy_from(target, filename, columns.as_deref(), options.into_list()),
+            statement,
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
             clause_context: pg_sys::ErrorContextCallback {
@@ -133,11 +152,36 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     }
 }
 
+/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted. Returns the number of rows.
+///
+/// # Errors
+/// Raises COPY's errors.
+///
+/// # Safety
+/// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's frames.
+pub(crate) unsafe fn load_file(
+    target: pg_sys::Oid,
+    filename: *mut c_char,
+    options: *mut pg_sys::List,
+    schema: *const c_char,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let may_read_files = may_read_server_files();
+        if may_read_files {
+            pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
+        }
+        let statement = statement::copy_from(target, filename, None, options);
+        let source = Source { name: filename, is_program: false, decompresses: true };
+        run(allocate(target, schema, may_read_files, source, statement, None))
+    }
+}
+
 /// The schema of the function that is called, quoted.
 ///
 /// # Safety
 /// The call must be in progress.
-unsafe fn schema_of(call: &Call) -> *const c_char {
+pub(crate) unsafe fn schema_of(call: &Call) -> *const c_char {
     // SAFETY: the caller's promise; the function is in the catalog, and so is its schema.
     unsafe {
         let function = (*(*call.frame()).flinfo).fn_oid;
@@ -149,6 +193,25 @@ unsafe fn schema_of(call: &Call) -> *const c_char {
 pub(crate) fn may_read_server_files() -> bool {
     // SAFETY: plain catalog lookups.
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
+}
+
+/// Makes sure that the current user may read files on the server.
+///
+/// # Errors
+/// Raises COPY's own error.
+pub(crate) fn require_read_server_files(filename: *mut c_char) {
+    if may_read_server_files() {
+        return;
+    }
+    // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the first thing
+    // that COPY looks at, so which table it is about does not matter.
+    unsafe {
+        let table = pg_sys::Oid::from(pg_sys::AccessMethodRelationId);
+        let statement = statement::copy_from(table, filename, None, std::ptr::null_mut());
+        let mut processed = 0;
+        pg_raw::DoCopy(pg_sys::make_parsestate(std::ptr::null_mut()), statement, -1, 0, &mut processed);
+    }
+    unreachable!("COPY refuses who may not read files");
 }
 
 /// Runs the load as a command of its own: with a snapshot taken now, and seeing what came before it.

@@ -30,6 +30,8 @@ use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
 use job::Serial;
+
+pub(crate) use job::survey as survey_job;
 use parallel::{Parallel, Start};
 
 /// A read in progress, in the memory of its query. It owns nothing with a destructor but through `parallel`, whose

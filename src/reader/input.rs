@@ -97,7 +97,6 @@ impl Input {
     pub(super) fn origin(&self, io: Io) -> Origin {
         match self {
             Input::File(file) => Origin::File { size: file.stamp.size, io },
-            // SAFETY: the stream lives as long as this.
             Input::Stream(input) => {
                 // SAFETY: the stream lives as long as this.
                 Origin::Stream { compression: unsafe { (*input.stream).archive() }.map(|(_, format)| format) }
