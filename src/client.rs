@@ -13,14 +13,16 @@ use pgrx::pg_sys;
 use crate::stream::Supply;
 
 unsafe extern "C-unwind" {
-    fn fastcsv_shim_begin_client(state: pg_sys::CopyFromState);
+    fn fastcsv_shim_begin_client(state: pg_sys::CopyFromState) -> pg_sys::StringInfo;
+    fn fastcsv_shim_ask_client() -> pg_sys::StringInfo;
     fn fastcsv_shim_client_socket() -> i32;
-    fn fastcsv_shim_receive(state: pg_sys::CopyFromState, buffer: *mut std::ffi::c_char, size: i64) -> i64;
+    fn fastcsv_shim_receive(message: pg_sys::StringInfo, buffer: *mut std::ffi::c_char, size: i64) -> i64;
 }
 
 /// The client that has sent a COPY FROM STDIN.
 pub(crate) struct Client {
-    state: pg_sys::CopyFromState,
+    /// Its last message, in PostgreSQL's memory.
+    message: pg_sys::StringInfo,
 }
 
 impl Client {
@@ -31,8 +33,16 @@ impl Client {
     /// every read.
     pub(crate) unsafe fn begin(state: pg_sys::CopyFromState) -> Client {
         // SAFETY: the caller's promise.
-        unsafe { fastcsv_shim_begin_client(state) }
-        Client { state }
+        Client { message: unsafe { fastcsv_shim_begin_client(state) } }
+    }
+
+    /// Tells the client to send its data, before there is a COPY. The current memory context must live as long as this.
+    ///
+    /// # Safety
+    /// There must be a client, that waits for an answer to a COPY FROM STDIN. As for [`Client::begin`].
+    pub(crate) unsafe fn ask() -> Client {
+        // SAFETY: the caller's promise.
+        Client { message: unsafe { fastcsv_shim_ask_client() } }
     }
 }
 
@@ -40,8 +50,8 @@ impl Supply for Client {
     /// As COPY: a client that goes away, gives up or says something else raises an error.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let size = i64::try_from(buffer.len()).unwrap_or(i64::MAX);
-        // SAFETY: the COPY is alive (see `begin`), and the buffer is as long as that.
-        let received = unsafe { fastcsv_shim_receive(self.state, buffer.as_mut_ptr().cast(), size) };
+        // SAFETY: the message is alive (see `begin` and `ask`), and the buffer is as long as that.
+        let received = unsafe { fastcsv_shim_receive(self.message, buffer.as_mut_ptr().cast(), size) };
         Ok(usize::try_from(received).ok())
     }
 

@@ -6,35 +6,52 @@
 
 #include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
-#include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
 
-/* From libpq/libpq.h, which in some versions wants the headers of Kerberos, and they need not be there. */
-#define PQ_SMALL_MESSAGE_LIMIT	10000
-#define PQ_LARGE_MESSAGE_LIMIT	(MaxAllocSize - 1)
-extern void pq_startmsgread(void);
-extern void pq_endmsgread(void);
-extern int	pq_getbyte_if_available(unsigned char *c);
-extern int	pq_getmessage(StringInfo s, int maxlen);
+/*
+ * The headers of Kerberos and OpenSSL need not be there. Of what is declared with their help only the first field of Port is used, which is the
+ * same without them.
+ */
+#undef ENABLE_GSS
+#undef USE_OPENSSL
+#include "libpq/libpq.h"
+#include "libpq/libpq-be.h"
+#include "libpq/pqformat.h"
 
-/* Asks the client for its data; whoever has begun the COPY goes on to read through its callback. */
-void
+/*
+ * Asks the client for the data of a COPY, which goes on to read through its callback. Returns the buffer for the client's messages.
+ */
+StringInfo
 fastcsv_shim_begin_client(CopyFromState cstate)
 {
 	pgstat_progress_update_param(PROGRESS_COPY_TYPE, PROGRESS_COPY_TYPE_PIPE);
 	ReceiveCopyBegin(cstate);
 	cstate->copy_src = COPY_CALLBACK;
+	return cstate->fe_msgbuf;
 }
 
-/*
- * The client's socket: readable when there may be more. It is the first field of Port in every version.
- */
+/* Asks the client for data of which nobody knows yet how many columns it has. Returns the buffer for its messages. */
+StringInfo
+fastcsv_shim_ask_client(void)
+{
+	StringInfoData buf;
+
+	pq_beginmessage(&buf, 'G');
+	pq_sendbyte(&buf, 0);		/* text */
+	pq_sendint16(&buf, 0);		/* columns */
+	pq_endmessage(&buf);
+	/* Or the client would go on to wait. */
+	pq_flush();
+	return makeStringInfo();
+}
+
+/* The client's socket: readable when there may be more. */
 int32
 fastcsv_shim_client_socket(void)
 {
-	return *(pgsocket *) MyProcPort;
+	return MyProcPort->sock;
 }
 
 static void
@@ -94,9 +111,8 @@ receive_message(StringInfo message)
  * nothing yet.
  */
 int64
-fastcsv_shim_receive(CopyFromState cstate, char *buffer, int64 size)
+fastcsv_shim_receive(StringInfo message, char *buffer, int64 size)
 {
-	StringInfo	message = cstate->fe_msgbuf;
 	int64		length;
 
 	while (message->cursor >= message->len)

@@ -80,8 +80,9 @@ extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
 extern void fastcsv_shim_report_skipped(CopyFromState cstate, bool load);
 extern const char *fastcsv_shim_closest_name(const char *name, const char *const *candidates, int32 count);
 
-extern void fastcsv_shim_begin_client(CopyFromState cstate);
+extern StringInfo fastcsv_shim_begin_client(CopyFromState cstate);
+extern StringInfo fastcsv_shim_ask_client(void);
 extern int32 fastcsv_shim_client_socket(void);
-extern int64 fastcsv_shim_receive(CopyFromState cstate, char *buffer, int64 size);
+extern int64 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size);
 
 #endif
