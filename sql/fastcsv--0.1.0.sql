@@ -40,7 +40,8 @@ CREATE FUNCTION fastcsv_copy(
     log_verbosity text DEFAULT NULL,
     format text DEFAULT 'csv',
     force_quote text[] DEFAULT NULL,
-    convert_selectively text[] DEFAULT NULL
+    convert_selectively text[] DEFAULT NULL,
+    compression text DEFAULT 'auto'
 ) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
 COMMENT ON FUNCTION fastcsv_copy IS
@@ -57,6 +58,7 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
   format, force_quote, convert_selectively
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
+  compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
 
 Needs the privileges that COPY FROM a file needs.$$;
 
@@ -76,7 +78,8 @@ CREATE FUNCTION fastcsv_read(
     on_error text DEFAULT NULL,
     reject_limit "any" DEFAULT NULL,
     log_verbosity text DEFAULT NULL,
-    format text DEFAULT 'csv'
+    format text DEFAULT 'csv',
+    compression text DEFAULT 'auto'
 ) RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_read';
 COMMENT ON FUNCTION fastcsv_read IS
@@ -92,6 +95,7 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
   delimiter, quote, escape, encoding, force_not_null, force_null, on_error, reject_limit, log_verbosity, format
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
+  compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
 
 Needs the privileges that COPY FROM a file needs.$$;
 

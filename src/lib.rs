@@ -13,6 +13,7 @@
 
 pgrx::pg_module_magic!();
 
+mod archive;
 mod call;
 mod client;
 mod convert_test;

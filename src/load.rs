@@ -27,9 +27,10 @@ use std::time::Instant;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::archive;
 use crate::call::Call;
 use crate::last_run::{self, Run};
-use crate::options::{Source, raise, report};
+use crate::options::{Source, decompresses_by, raise, report};
 use crate::pg_raw;
 use crate::position::PositionContext;
 use crate::reader::{Reader, Wanted};
@@ -56,6 +57,7 @@ struct Load {
     /// The extension's schema, quoted.
     schema: *const c_char,
     may_read_files: bool,
+    source: Source,
     statement: *mut pg_sys::CopyStmt,
     /// The condition as the user wrote it, and as it is parsed; null where there is none.
     condition: *const c_char,
@@ -89,6 +91,10 @@ fn required(argument: &str) -> ! {
 /// `filename` must be a C string that lives as long as the load.
 unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *mut Load {
     let may_read_files = may_read_server_files();
+    let compression = call.text(Argument::Compression as usize);
+    // SAFETY: the argument is a C string.
+    let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
+    let source = Source { name: filename, is_program: false, decompresses };
     if may_read_files {
         // The name below must mean the table that was asked for until COPY has locked it. Who may not read files is
         // refused by COPY before it looks at the table, and locks nothing here either.
@@ -98,7 +104,8 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     let mut options = Options::read(call, |argument| Some(argument as usize));
     let columns = call.texts(Argument::Columns as usize);
     if may_read_files {
-        header::resolve(&mut options, &header::Columns::of(target), columns.as_deref(), filename);
+        // SAFETY: the function's own promise.
+        unsafe { header::resolve(&mut options, &header::Columns::of(target), columns.as_deref(), source) };
     } else {
         options.drop_auto_header();
     }
@@ -107,11 +114,11 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     // SAFETY: palloc returns memory large and aligned enough for this plain struct.
     unsafe {
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
-        let source = Source { name: filename, is_program: false };
         load.write(Load {
             target,
             schema: schema_of(call),
             may_read_files,
+            source,
             statement: statement::copy_from(target, filename, columns.as_deref(), options.into_list()),
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
@@ -165,9 +172,9 @@ unsafe fn run(load: *mut Load) -> u64 {
         let processed = match (*load).may_read_files {
             true => match owner::of((*load).target, (*load).schema) {
                 Some(owner) => run_planned(load, parse, owner),
-                None => match prepare::prepare(parse, (*load).statement, (*load).target) {
+                None => match prepare::prepare(parse, (*load).statement, (*load).source, (*load).target) {
                     Ok(opening) => run_here(&opening),
-                    Err(left) if stream::is_fifo((*(*load).statement).filename) => run_fifo(load, left),
+                    Err(left) if is_stream((*load).source) => run_stream(load, left),
                     Err(left) => run_copy(load, left),
                 },
             },
@@ -187,7 +194,7 @@ unsafe fn run(load: *mut Load) -> u64 {
 unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Owner) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        match planned::run(parse, (*load).statement, (*load).target, (*load).schema, owner) {
+        match planned::run(parse, (*load).statement, (*load).source, (*load).target, (*load).schema, owner) {
             Ok(processed) => processed,
             Err(left) => {
                 run_copy(load, left);
@@ -201,11 +208,21 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
-/// Lets COPY do the load from a FIFO: all but opening it, for which COPY would wait in a way that cannot be interrupted.
+/// Is it a file whose bytes COPY gets from us?
 ///
 /// # Safety
 /// As for `run`.
-unsafe fn run_fifo(load: *mut Load, left: Left) -> u64 {
+unsafe fn is_stream(source: Source) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+}
+
+/// Lets COPY do the load from a FIFO, which it does not open itself, because it would wait in a way that cannot be interrupted;
+/// or from a compressed file.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_stream(load: *mut Load, left: Left) -> u64 {
     // SAFETY: the caller's promise. As in `run_copy` the parse state is a new one.
     unsafe {
         let started = Instant::now();
@@ -213,7 +230,7 @@ unsafe fn run_fifo(load: *mut Load, left: Left) -> u64 {
         if !(*load).condition_query.is_null() {
             (*parse).p_sourcetext = (*load).condition_query;
         }
-        let opening = match prepare::open(parse, (*load).statement, (*load).target) {
+        let opening = match prepare::open(parse, (*load).statement, (*load).source, (*load).target) {
             Ok(opening) => opening,
             Err(left) => return run_copy(load, left),
         };

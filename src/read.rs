@@ -18,13 +18,13 @@ use pgrx::prelude::*;
 
 use crate::call::Call;
 use crate::load::{Argument, Options, header};
-use crate::options::{Source, raise, report};
+use crate::options::{Source, decompresses_by, raise, report};
 use crate::reader::{Found, Reader, Wanted};
 use crate::referee::Opening;
 pub(crate) use plan::install;
 
 /// The arguments behind the file's name, as `sql/` declares them.
-const ARGUMENTS: [Argument; 13] = [
+const ARGUMENTS: [Argument; 14] = [
     Argument::Header,
     Argument::Delimiter,
     Argument::Quote,
@@ -38,6 +38,7 @@ const ARGUMENTS: [Argument; 13] = [
     Argument::RejectLimit,
     Argument::LogVerbosity,
     Argument::Format,
+    Argument::Compression,
 ];
 
 /// What a call asks for, in the current memory context.
@@ -64,11 +65,13 @@ impl Request {
         });
         let index = |argument| ARGUMENTS.iter().position(|known| *known == argument).map(|index| index + 1);
         let mut options = Options::read(call, index);
-        // SAFETY: the caller's promise.
-        let columns = unsafe { header::Columns::of_descriptor(descriptor) };
-        header::resolve(&mut options, &columns, None, name);
-        drop(columns);
-        Request { source: Source { name, is_program: false }, options: options.into_list() }
+        let compression = index(Argument::Compression).and_then(|index| call.text(index));
+        // SAFETY: the argument is a C string.
+        let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
+        let source = Source { name, is_program: false, decompresses };
+        // SAFETY: the caller's promise; the name is a C string.
+        unsafe { header::resolve(&mut options, &header::Columns::of_descriptor(descriptor), None, source) };
+        Request { source, options: options.into_list() }
     }
 }
 

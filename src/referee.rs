@@ -22,12 +22,15 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use fastcsv_engine::decompress::Format;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
+use crate::archive::{self, Archive};
 use crate::client::Client;
+use crate::file::Borrowed;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
@@ -118,7 +121,7 @@ impl Referee {
                 let state = Self::begin(opening, Some(read_feed));
                 let this = Self::allocate(state, position, None, 0);
                 let client = Client::begin(state);
-                Self::read_stream(this, Box::new(client));
+                Self::read_stream(this, client);
                 return this;
             }
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
@@ -126,20 +129,39 @@ impl Referee {
             let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
-                    Ok(pipe) => Self::read_stream(this, Box::new(pipe)),
+                    Ok(pipe) => Self::read_stream(this, pipe),
                     Err(error) => {
                         // COPY knows better how to say it.
                         Self::begin(opening, None);
                         stream::raise_open_error(&error, source.name)
                     }
                 }
+            } else if let Some(format) = Self::compression(state, source) {
+                let descriptor = shim::fastcsv_shim_take_file(state, Some(read_feed));
+                match Archive::new(descriptor, format) {
+                    Ok(archive) => Self::read_stream(this, archive),
+                    Err(error) => shim::raise_read_error(&error, source.name),
+                }
             } else {
                 let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));
                 if descriptor >= 0 {
-                    Self::read_stream(this, Box::new(Pipe::of_copy(descriptor)));
+                    Self::read_stream(this, Pipe::of_copy(descriptor));
                 }
             }
             this
+        }
+    }
+
+    /// How the file that COPY has just opened is compressed, if it is to be decompressed.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    unsafe fn compression(state: pg_sys::CopyFromState, source: Source) -> Option<Format> {
+        // SAFETY: the caller's promise; COPY keeps the descriptor open.
+        unsafe {
+            let view = CopyView::of(state);
+            let may_be = source.decompresses && view.descriptor >= 0 && view.format() != shim::Format::Binary;
+            may_be.then(|| archive::format_of(&Borrowed::new(view.descriptor)))?
         }
     }
 
@@ -175,12 +197,12 @@ impl Referee {
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    unsafe fn read_stream(this: *mut Self, supply: Box<dyn Supply>) {
+    unsafe fn read_stream(this: *mut Self, supply: impl Supply + 'static) {
         // SAFETY: the caller's promise. The stream goes with the memory that the referee is in.
         unsafe {
             let view = CopyView::of((*this).state);
             let dialect = crate::position::dialect(&view);
-            let stream = Stream::new(supply, dialect.as_ref(), view.has_header);
+            let stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
             drop(dialect);
             let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
             let stream = memory.leak_and_drop_on_delete(stream);
@@ -363,6 +385,19 @@ impl Referee {
             Self::enter(this, place);
             shim::fastcsv_shim_hide_line((*this).state, place.number, false);
             shim::raise_read_error(error, (*this).position.source().name)
+        }
+    }
+
+    /// Raises the error of a compressed file in which something is wrong, with COPY's line number at `place`.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; `detail` must be a C string.
+    pub(crate) unsafe fn raise_damaged(this: *mut Self, place: Checkpoint, detail: *const c_char) -> ! {
+        // SAFETY: the caller's promise, as above.
+        unsafe {
+            Self::enter(this, place);
+            shim::fastcsv_shim_hide_line((*this).state, place.number, false);
+            shim::raise_damaged((*this).position.source().name, detail)
         }
     }
 
@@ -636,6 +671,13 @@ unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: 
             unsafe { shim::fastcsv_shim_note_read(referee.state, referee.feed_position, count) };
             count
         }
-        Err(error) => shim::raise_read_error(&error, referee.position.source().name),
+        Err(error) => {
+            let name = referee.position.source().name;
+            if error.kind() == io::ErrorKind::InvalidData && !referee.stream.is_null() {
+                // SAFETY: the stream lives as long as the referee.
+                unsafe { shim::raise_damaged(name, shim::palloced((*referee.stream).damage())) }
+            }
+            shim::raise_read_error(&error, name)
+        }
     }
 }

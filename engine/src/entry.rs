@@ -21,6 +21,8 @@ pub enum EntryKind {
     /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what follows. The
     /// mark's length is that of the segment's own bytes.
     Rest,
+    /// As that, of the stream's last segment: nothing follows.
+    LastRest,
 }
 
 impl EntryKind {
@@ -34,7 +36,8 @@ impl EntryKind {
             1 => EntryKind::PlacedRow,
             2 => EntryKind::MixedRow,
             3 => EntryKind::Record,
-            _ => EntryKind::Rest,
+            4 => EntryKind::Rest,
+            _ => EntryKind::LastRest,
         }
     }
 }

@@ -10,6 +10,7 @@ use pgrx::{PgList, pg_sys};
 use super::plan::Private;
 use super::scan::Scan;
 use super::{count, filter, plan};
+use crate::archive;
 use crate::last_run::Run;
 use crate::options::{Source, TableOptions};
 
@@ -55,6 +56,10 @@ pub(crate) unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainStat
         {
             let size = i64::try_from(size).unwrap_or(i64::MAX);
             pg_sys::ExplainPropertyInteger(c"Foreign File Size".as_ptr(), c"b".as_ptr(), size, state);
+        }
+        if let Some(format) = archive::format_at(source) {
+            let name = CString::new(format.name()).unwrap_or_default();
+            pg_sys::ExplainPropertyText(c"Compression".as_ptr(), name.as_ptr(), state);
         }
     }
 }

@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
 use super::{count, filter};
+use crate::archive;
 use crate::options::{Source, TableOptions, is_binary, name_node};
 use crate::pg_compat::{self, PathParts};
 use crate::types;
@@ -20,6 +21,9 @@ const UNKNOWN_PAGES: u64 = 10;
 
 /// CPU cost of a record in heap tuples.
 const PARSE_COST_FACTOR: f64 = 10.0;
+
+/// How much more a compressed file is taken to hold than its size, while no ANALYZE has counted its rows.
+const COMPRESSION_FACTOR: f64 = 4.0;
 
 /// Bytes of a heap tuple's header without its null bitmap.
 const HEAP_TUPLE_HEADER: i32 = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits) as i32;
@@ -46,7 +50,8 @@ pub(super) unsafe extern "C-unwind" fn estimate_size(
         let tuples = if (*relation).tuples >= 0.0 && (*relation).pages > 0 {
             pg_sys::clamp_row_est((*relation).tuples / f64::from((*relation).pages) * pages)
         } else {
-            pg_sys::clamp_row_est(size as f64 / f64::from(row_width((*relation).reltarget)))
+            let factor = if archive::format_at(source).is_some() { COMPRESSION_FACTOR } else { 1.0 };
+            pg_sys::clamp_row_est(size as f64 * factor / f64::from(row_width((*relation).reltarget)))
         };
         let selectivity = pg_sys::clauselist_selectivity(
             root,

@@ -11,19 +11,17 @@
 #![expect(unsafe_code, reason = "opens a file and reads the catalog through C interfaces")]
 
 use std::ffi::{CStr, CString, c_char};
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt;
 
+use fastcsv_engine::decompress::Decoder;
 use fastcsv_engine::first_record::{self, FirstRecord};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::statement::{Argument, Options};
-use crate::options::{raise, report};
-use crate::{encoding, memory, pg_compat};
+use crate::options::{Source, raise, report};
+use crate::{archive, encoding, memory, pg_compat};
 
 /// Bytes looked at. A header of 1600 columns, each name 63 characters of 4 bytes in quotes, fits.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -35,11 +33,14 @@ const FIELDS_FACTOR: usize = 3 * size_of::<Vec<u8>>();
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Replaces `auto` by what COPY is to do, in the options.
-pub(crate) fn resolve(
+///
+/// # Safety
+/// The source's name must be a C string.
+pub(crate) unsafe fn resolve(
     options: &mut Options,
     table: &Columns,
     columns: Option<&[Option<*mut c_char>]>,
-    filename: *const c_char,
+    source: Source,
 ) {
     if !options.header_is_auto() {
         return;
@@ -48,9 +49,8 @@ pub(crate) fn resolve(
     if options.word(Argument::Format).is_some_and(|format| format != c"csv") {
         return;
     }
-    // SAFETY: the file's name is a C string.
-    let path = unsafe { CStr::from_ptr(filename) };
-    let Some(fields) = first_fields(options, path) else { return };
+    // SAFETY: the caller's promise.
+    let Some(fields) = (unsafe { first_fields(options, source) }) else { return };
     if !fields.iter().all(|field| table.names.iter().any(|name| names(field, name))) {
         return;
     }
@@ -60,12 +60,16 @@ pub(crate) fn resolve(
 }
 
 /// The fields of the first record in the server's encoding, or `None` where there is none to be had.
-fn first_fields(options: &Options, path: &CStr) -> Option<Vec<Vec<u8>>> {
+///
+/// # Safety
+/// The source's name must be a C string.
+unsafe fn first_fields(options: &Options, source: Source) -> Option<Vec<Vec<u8>>> {
     let delimiter = one_byte(options, Argument::Delimiter, b',')?;
     let quote = one_byte(options, Argument::Quote, b'"')?;
     let escape = one_byte(options, Argument::Escape, quote)?;
     let encoding = file_encoding(options)?;
-    let start = read_start(path).ok()?;
+    // SAFETY: the caller's promise.
+    let start = unsafe { read_start(source) }.ok()?;
     let at_end = (start.len() as u64) < LONGEST_HEADER;
     let start = encoding::to_server(encoding, start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start))?;
     memory::expect_room(FIELDS_FACTOR * start.len());
@@ -93,11 +97,14 @@ fn file_encoding(options: &Options) -> Option<i32> {
     }
 }
 
-/// The first bytes of the file. What is no regular file cannot be looked at without taking its bytes away.
-fn read_start(path: &CStr) -> io::Result<Vec<u8>> {
-    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
-    // Opening a FIFO that nobody writes to would wait; this does not.
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+/// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at without taking its
+/// bytes away.
+///
+/// # Safety
+/// The source's name must be a C string.
+unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
+    // SAFETY: the caller's promise.
+    let file = unsafe { archive::open(source.name)? };
     let kind = file.metadata()?.file_type();
     if kind.is_fifo() || kind.is_char_device() {
         drop(file);
@@ -110,7 +117,11 @@ fn read_start(path: &CStr) -> io::Result<Vec<u8>> {
         );
     }
     let mut start = Vec::new();
-    file.take(LONGEST_HEADER).read_to_end(&mut start)?;
+    match archive::format_of(&file).filter(|_| source.decompresses) {
+        // What is wrong with it is told by who reads on.
+        Some(format) => drop(Decoder::new(format, file)?.take(LONGEST_HEADER).read_to_end(&mut start)),
+        None => drop(file.take(LONGEST_HEADER).read_to_end(&mut start)?),
+    }
     Ok(start)
 }
 

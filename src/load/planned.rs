@@ -18,7 +18,7 @@ use super::owner::Owner;
 use super::prepare::{self, Left};
 use super::source::Incoming;
 use crate::last_run::Run;
-use crate::options::{raise, report};
+use crate::options::{Source, raise, report};
 use crate::referee::Opening;
 use crate::{pg_compat, pg_raw};
 
@@ -127,13 +127,14 @@ pub(super) unsafe fn try_plan(insert: &Insert) -> *mut pg_sys::PlannedStmt {
 pub(super) unsafe fn run(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
+    source: Source,
     table: pg_sys::Oid,
     schema: *const c_char,
     owner: Owner,
 ) -> Result<u64, Left> {
     // SAFETY: the caller's promise. All lives in the current memory context, which lasts as long as the load.
     unsafe {
-        let opening = prepare::open(parse, statement, table)?;
+        let opening = prepare::open(parse, statement, source, table)?;
         if prepare::freezes(opening.options) {
             refuse_freeze(&opening, owner);
         }

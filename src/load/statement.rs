@@ -35,6 +35,7 @@ pub(crate) enum Argument {
     Format,
     ForceQuote,
     ConvertSelectively,
+    Compression,
 }
 
 /// COPY options with one word for a value: which argument gives it, COPY's name, and whether the argument is

@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char};
 use pgrx::{PgList, pg_sys};
 
 use super::{may_read_server_files, owner, prepare, run_here};
+use crate::options::Source;
 use crate::pg_raw;
 
 /// A COPY FROM statement on its way through PostgreSQL.
@@ -41,7 +42,7 @@ impl Statement {
             may_read
                 && !pg_sys::RecoveryInProgress()
                 && !pg_sys::IsInParallelMode()
-                && prepare::worth_it((*copy).filename, (*copy).is_program, (*copy).options).is_ok()
+                && prepare::worth_it(self.source(), (*copy).options).is_ok()
         }
     }
 
@@ -71,13 +72,22 @@ impl Statement {
         unsafe {
             let copy: *mut pg_sys::CopyStmt = pg_sys::copyObjectImpl(self.copy.cast()).cast();
             let parse = self.parse_state();
-            let processed = match prepare::prepare(parse, copy, table) {
+            let processed = match prepare::prepare(parse, copy, self.source(), table) {
                 Ok(opening) => Some(run_here(&opening)),
                 Err(_) => None,
             };
             pg_sys::free_parsestate(parse);
             processed
         }
+    }
+
+    /// Where the data comes from. COPY decompresses nothing.
+    ///
+    /// # Safety
+    /// As for [`Statement::is_fit`].
+    unsafe fn source(self) -> Source {
+        // SAFETY: the caller's promise.
+        unsafe { Source { name: (*self.copy).filename, is_program: (*self.copy).is_program, decompresses: false } }
     }
 
     /// Lets COPY do it, as PostgreSQL would.

@@ -65,12 +65,14 @@ extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState *
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);
 extern int32 fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source);
+extern int32 fastcsv_shim_take_file(CopyFromState cstate, copy_data_source_cb source);
 extern void fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end);
 extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
 extern void fastcsv_shim_view_error(FastcsvErrorView *view);
 extern void fastcsv_shim_add_context(const char *line);
 extern void fastcsv_shim_move_position(const char *query, int32 prefix);
 extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name);
+extern void fastcsv_shim_raise_damaged(const char *name, const char *detail, bool needs_memory);
 extern void fastcsv_shim_raise_changed(const char *name, bool is_shorter);
 extern bool fastcsv_shim_row_was_skipped(CopyFromState cstate);
 extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
