@@ -105,12 +105,6 @@ CREATE FUNCTION fastcsv_rows(anyelement) RETURNS SETOF anyelement
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_rows';
 COMMENT ON FUNCTION fastcsv_rows(anyelement) IS 'for fastcsv_copy alone: the rows of the load that goes on';
 
--- A COPY FROM that is taken over while other libraries have a part in what becomes of a statement: what is called in their midst.
-
-CREATE FUNCTION fastcsv_take_over(internal) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_take_over';
-COMMENT ON FUNCTION fastcsv_take_over(internal) IS 'for COPY alone: loads what the COPY that goes on is to load';
-
 -- How a file is written, and the types of its columns.
 
 CREATE FUNCTION fastcsv_infer(

@@ -51,7 +51,6 @@ call::sql_functions!(
     fastcsv_last_run => last_run::last_run,
     fastcsv_read => read::read,
     fastcsv_rows => load::next_row,
-    fastcsv_take_over => hook::load_behind,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
     fastcsv_test_image => image_test::compare,

@@ -46,23 +46,31 @@ impl Statement {
         }
     }
 
+    /// The table, locked, if there is one whose rows are PostgreSQL's to insert.
+    ///
+    /// # Safety
+    /// The statement must be fit, with a snapshot at hand; nothing with a destructor on the caller's frames.
+    pub(crate) unsafe fn table(self) -> Option<pg_sys::Oid> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (lock, flags) = (pg_sys::RowExclusiveLock.cast_signed(), pg_sys::RVROption::RVR_MISSING_OK);
+            let none = std::ptr::null_mut();
+            let table = pg_raw::RangeVarGetRelidExtended((*self.copy).relation, lock, flags, None, none);
+            (table != pg_sys::InvalidOid && owner::of(table, std::ptr::null()).is_none()).then_some(table)
+        }
+    }
+
     /// Does the load and returns the number of rows; `None` if COPY is to do it.
     ///
     /// # Errors
     /// Raises COPY's errors.
     ///
     /// # Safety
-    /// The statement must be fit, with a snapshot at hand; nothing with a destructor on the caller's frames.
-    pub(crate) unsafe fn load(self) -> Option<u64> {
+    /// As for [`Statement::table`], which must have said this table.
+    pub(crate) unsafe fn load(self, table: pg_sys::Oid) -> Option<u64> {
         // SAFETY: the caller's promise. COPY analyses the statement anew, from its own copy, if it is left to it.
         unsafe {
             let copy: *mut pg_sys::CopyStmt = pg_sys::copyObjectImpl(self.copy.cast()).cast();
-            let (lock, flags) = (pg_sys::RowExclusiveLock.cast_signed(), pg_sys::RVROption::RVR_MISSING_OK);
-            let none = std::ptr::null_mut();
-            let table = pg_raw::RangeVarGetRelidExtended((*copy).relation, lock, flags, None, none);
-            if table == pg_sys::InvalidOid || owner::of(table, std::ptr::null()).is_some() {
-                return None;
-            }
             let parse = self.parse_state();
             let processed = match prepare::prepare(parse, copy, self.source(), table) {
                 Ok(opening) => Some(run_here(&opening)),
@@ -82,18 +90,19 @@ impl Statement {
         unsafe { Source { name: (*self.copy).filename, is_program: (*self.copy).is_program, decompresses: false } }
     }
 
-    /// Lets COPY do it.
+    /// Lets COPY do it, as PostgreSQL would.
     ///
     /// # Errors
     /// Raises COPY's errors.
     ///
     /// # Safety
     /// As for [`Statement::load`].
-    pub(crate) unsafe fn copy(self, location: i32, length: i32) -> u64 {
-        // SAFETY: the caller's promise.
+    pub(crate) unsafe fn leave_to_copy(self, location: i32, length: i32) -> u64 {
+        // SAFETY: the caller's promise. The statement may be a plan's, which COPY must not change.
         unsafe {
             let (parse, mut processed) = (self.parse_state(), 0);
-            pg_raw::DoCopy(parse, self.copy, location, length, &mut processed);
+            let copy: *mut pg_sys::CopyStmt = pg_sys::copyObjectImpl(self.copy.cast()).cast();
+            pg_raw::DoCopy(parse, copy, location, length, &mut processed);
             pg_sys::free_parsestate(parse);
             processed
         }
