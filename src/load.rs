@@ -29,6 +29,7 @@ use pgrx::prelude::*;
 
 use crate::archive;
 use crate::call::Call;
+use crate::confine;
 use crate::last_run::{self, Run};
 use crate::options::{Source, decompresses_by, raise, report};
 use crate::pg_raw;
@@ -248,6 +249,9 @@ unsafe fn run(load: *mut Load) -> u64 {
     // SAFETY: the caller's promise. The contexts are popped on success only: on an error whoever catches it restores
     // the stack. Everything here is in PostgreSQL's memory.
     unsafe {
+        if (*load).may_read_files {
+            confine::check((*load).source);
+        }
         let outer = pg_sys::error_context_stack;
         (*load).clause_context.previous = outer;
         pg_sys::error_context_stack = &raw mut (*load).clause_context;
@@ -297,13 +301,13 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
-/// Is it a file whose bytes COPY gets from us?
+/// Is it a file whose bytes COPY gets from us, or one that must be looked at once it is open?
 ///
 /// # Safety
 /// As for `run`.
 unsafe fn is_stream(source: Source) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+    unsafe { confine::is_confined(source) || stream::is_fifo(source.name) || archive::format_at(source).is_some() }
 }
 
 /// Lets COPY do the load from a FIFO, which it does not open itself, because it would wait in a way that cannot be interrupted;

@@ -28,12 +28,14 @@ pub(crate) struct Source {
     pub(crate) decompresses: bool,
     /// Is the file one that the client's data were put into? It is nobody's business what that is called.
     pub(crate) is_spooled: bool,
+    /// Is it a COPY's, taken over? What holds for COPY holds for it then, and no more.
+    pub(crate) is_copys: bool,
 }
 
 impl Source {
     /// A file, which is decompressed if it is compressed.
     pub(crate) fn file(name: *const c_char) -> Source {
-        Source { name, is_program: false, decompresses: true, is_spooled: false }
+        Source { name, is_program: false, decompresses: true, is_spooled: false, is_copys: false }
     }
 
     /// Does the client send the data?

@@ -111,7 +111,7 @@ impl Statement {
         // SAFETY: the caller's promise.
         unsafe {
             let (name, is_program) = ((*self.copy).filename, (*self.copy).is_program);
-            Source { is_program, decompresses: false, ..Source::file(name) }
+            Source { is_program, decompresses: false, is_copys: true, ..Source::file(name) }
         }
     }
 
