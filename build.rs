@@ -1,4 +1,4 @@
-//! Compiles the C shim against the headers of the server that the chosen `pgNN` feature names.
+//! Compiles the C shims against the headers of the server that the chosen `pgNN` feature names.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,7 +6,9 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=src/referee/shim.c");
+    println!("cargo:rerun-if-changed=src/referee/client.c");
     println!("cargo:rerun-if-changed=src/referee/shim.h");
+    println!("cargo:rerun-if-changed=src/hook/others.c");
     println!("cargo:rerun-if-env-changed=PGRX_PG_CONFIG_PATH");
     let pg_config = env::var("PGRX_PG_CONFIG_PATH").unwrap_or_else(|_| "pg_config".into());
     let version = ask(&pg_config, "--version");
@@ -16,7 +18,7 @@ fn main() {
         "feature pg{major} is on, but {pg_config} says {version}"
     );
     cc::Build::new()
-        .file("src/referee/shim.c")
+        .files(["src/referee/shim.c", "src/referee/client.c", "src/hook/others.c"])
         .include(ask(&pg_config, "--includedir-server"))
         .flag("-fno-strict-aliasing")
         .flag("-fwrapv")

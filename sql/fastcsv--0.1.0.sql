@@ -40,7 +40,8 @@ CREATE FUNCTION fastcsv_copy(
     log_verbosity text DEFAULT NULL,
     format text DEFAULT 'csv',
     force_quote text[] DEFAULT NULL,
-    convert_selectively text[] DEFAULT NULL
+    convert_selectively text[] DEFAULT NULL,
+    compression text DEFAULT 'auto'
 ) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
 COMMENT ON FUNCTION fastcsv_copy IS
@@ -57,6 +58,44 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
   format, force_quote, convert_selectively
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
+  compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
+
+Needs the privileges that COPY FROM a file needs.$$;
+
+-- A file as a set of rows, without a table.
+
+CREATE FUNCTION fastcsv_read(
+    filename text,
+    header "any" DEFAULT 'auto',
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    default_string text DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    force_not_null text[] DEFAULT NULL,
+    force_null text[] DEFAULT NULL,
+    on_error text DEFAULT NULL,
+    reject_limit "any" DEFAULT NULL,
+    log_verbosity text DEFAULT NULL,
+    format text DEFAULT 'csv',
+    compression text DEFAULT 'auto'
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_read';
+COMMENT ON FUNCTION fastcsv_read IS
+$$the rows of a CSV file on the server, as a foreign table with the columns of the column definition list would give them
+
+  SELECT ... FROM fastcsv_read('/data/f.csv') AS t (a integer, b text)
+
+  filename           the file's path as the server sees it
+  header             true, false, match, or auto (the default): the first record is a header when every field of it
+                     names a column of the definition list
+  null_string        COPY's option NULL
+  default_string     COPY's option DEFAULT (PostgreSQL 16 and later)
+  delimiter, quote, escape, encoding, force_not_null, force_null, on_error, reject_limit, log_verbosity, format
+                     COPY's options of the same names, with COPY's defaults, as far as the server's version has them
+                     (format defaults to csv)
+  compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
 
 Needs the privileges that COPY FROM a file needs.$$;
 

@@ -5,10 +5,10 @@
 
 mod analyze;
 mod count;
-mod explain;
+pub(crate) mod explain;
 pub(crate) mod filter;
-mod plan;
-mod scan;
+pub(crate) mod plan;
+pub(crate) mod scan;
 
 use pgrx::PgBox;
 use pgrx::pg_sys;

@@ -114,9 +114,9 @@ unsafe fn compare_on(node: *mut pg_sys::ForeignScanState, statement: *mut pg_sys
         let quals = (*plan).scan.plan.qual;
         let (pushed, clauses) = (pg_sys::list_length((*plan).fdw_exprs), pg_sys::list_length(quals));
         let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        let parameters = Parameters::of(Clauses::of(node), node);
+        let parameters = Parameters::of(Clauses::of(node), &raw mut (*node).ss);
         pg_sys::MemoryContextSwitchTo(caller);
-        let filter = parameters.filter(node);
+        let filter = parameters.filter(&raw mut (*node).ss);
         let iterate = (*(*node).fdwroutine).IterateForeignScan.expect("the wrapper can scan");
         let context = (*node).ss.ps.ps_ExprContext;
         let (mut rows, mut passed, mut wrong) = (0, 0, 0);

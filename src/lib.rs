@@ -13,13 +13,16 @@
 
 pgrx::pg_module_magic!();
 
+mod archive;
 mod call;
+mod client;
 mod convert_test;
 mod encoding;
 mod fault;
 mod fdw;
 mod file;
 mod filter_test;
+mod hook;
 mod image_test;
 mod import;
 mod infer;
@@ -30,6 +33,7 @@ mod options;
 mod pg_compat;
 mod pg_raw;
 mod position;
+mod read;
 mod reader;
 mod referee;
 mod referee_test;
@@ -45,6 +49,7 @@ call::sql_functions!(
     fastcsv_import => import::import,
     fastcsv_infer => infer::infer,
     fastcsv_last_run => last_run::last_run,
+    fastcsv_read => read::read,
     fastcsv_rows => load::next_row,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
@@ -56,6 +61,8 @@ call::sql_functions!(
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::declare();
+    hook::install();
+    read::install();
 }
 
 #[doc(hidden)]

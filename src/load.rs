@@ -10,7 +10,7 @@
 
 mod context;
 mod defaults;
-mod header;
+pub(crate) mod header;
 mod multi;
 mod owner;
 mod planned;
@@ -19,6 +19,7 @@ mod rows;
 mod source;
 mod statement;
 mod table;
+mod takeover;
 
 use std::ffi::{c_char, c_void};
 use std::time::Instant;
@@ -26,9 +27,10 @@ use std::time::Instant;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use crate::archive;
 use crate::call::Call;
 use crate::last_run::{self, Run};
-use crate::options::{Source, raise, report};
+use crate::options::{Source, decompresses_by, raise, report};
 use crate::pg_raw;
 use crate::position::PositionContext;
 use crate::reader::{Reader, Wanted};
@@ -40,10 +42,11 @@ use defaults::Defaults;
 use owner::Owner;
 use prepare::Left;
 use rows::Rows;
-use statement::{Argument, Options};
+pub(crate) use statement::{Argument, Options};
 use table::{RowTriggers, Table};
 
 pub(crate) use source::next_row;
+pub(crate) use takeover::Statement;
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
@@ -54,6 +57,7 @@ struct Load {
     /// The extension's schema, quoted.
     schema: *const c_char,
     may_read_files: bool,
+    source: Source,
     statement: *mut pg_sys::CopyStmt,
     /// The condition as the user wrote it, and as it is parsed; null where there is none.
     condition: *const c_char,
@@ -87,16 +91,21 @@ fn required(argument: &str) -> ! {
 /// `filename` must be a C string that lives as long as the load.
 unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *mut Load {
     let may_read_files = may_read_server_files();
+    let compression = call.text(Argument::Compression as usize);
+    // SAFETY: the argument is a C string.
+    let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
+    let source = Source { name: filename, is_program: false, decompresses };
     if may_read_files {
         // The name below must mean the table that was asked for until COPY has locked it. Who may not read files is
         // refused by COPY before it looks at the table, and locks nothing here either.
         // SAFETY: takes a lock that is held until the transaction ends, as COPY's own is.
         unsafe { pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed()) };
     }
-    let mut options = Options::read(call);
+    let mut options = Options::read(call, |argument| Some(argument as usize));
     let columns = call.texts(Argument::Columns as usize);
     if may_read_files {
-        header::resolve(&mut options, target, columns.as_deref(), filename);
+        // SAFETY: the function's own promise.
+        unsafe { header::resolve(&mut options, &header::Columns::of(target), columns.as_deref(), source) };
     } else {
         options.drop_auto_header();
     }
@@ -104,18 +113,19 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     // SAFETY: the caller's promise; everything else is in PostgreSQL's memory.
     unsafe {
         let statement = statement::copy_from(target, filename, columns.as_deref(), options.into_list());
-        allocate(target, schema_of(call), may_read_files, statement, condition)
+        allocate(target, schema_of(call), may_read_files, source, statement, condition)
     }
 }
 
 /// The load of a statement, with a condition perhaps.
 ///
 /// # Safety
-/// The statement must be a COPY FROM a file; all strings must live as long as the load.
+/// The statement must be a COPY FROM the source, a file; all strings must live as long as the load.
 unsafe fn allocate(
     target: pg_sys::Oid,
     schema: *const c_char,
     may_read_files: bool,
+    source: Source,
     statement: *mut pg_sys::CopyStmt,
     condition: Option<*mut c_char>,
 ) -> *mut Load {
@@ -123,11 +133,11 @@ unsafe fn allocate(
     // SAFETY: palloc returns memory large and aligned enough for this plain struct.
     unsafe {
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
-        let source = Source { name: (*statement).filename, is_program: false };
         load.write(Load {
             target,
             schema,
             may_read_files,
+            source,
             statement,
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
@@ -162,7 +172,8 @@ pub(crate) unsafe fn load_file(
             pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
         }
         let statement = statement::copy_from(target, filename, None, options);
-        run(allocate(target, schema, may_read_files, statement, None))
+        let source = Source { name: filename, is_program: false, decompresses: true };
+        run(allocate(target, schema, may_read_files, source, statement, None))
     }
 }
 
@@ -179,7 +190,7 @@ pub(crate) unsafe fn schema_of(call: &Call) -> *const c_char {
 }
 
 /// May the current user read files on the server? COPY checks it again, first of all.
-fn may_read_server_files() -> bool {
+pub(crate) fn may_read_server_files() -> bool {
     // SAFETY: plain catalog lookups.
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
 }
@@ -224,9 +235,9 @@ unsafe fn run(load: *mut Load) -> u64 {
         let processed = match (*load).may_read_files {
             true => match owner::of((*load).target, (*load).schema) {
                 Some(owner) => run_planned(load, parse, owner),
-                None => match prepare::prepare(parse, (*load).statement, (*load).target) {
+                None => match prepare::prepare(parse, (*load).statement, (*load).source, (*load).target) {
                     Ok(opening) => run_here(&opening),
-                    Err(left) if stream::is_fifo((*(*load).statement).filename) => run_fifo(load, left),
+                    Err(left) if is_stream((*load).source) => run_stream(load, left),
                     Err(left) => run_copy(load, left),
                 },
             },
@@ -246,7 +257,7 @@ unsafe fn run(load: *mut Load) -> u64 {
 unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Owner) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        match planned::run(parse, (*load).statement, (*load).target, (*load).schema, owner) {
+        match planned::run(parse, (*load).statement, (*load).source, (*load).target, (*load).schema, owner) {
             Ok(processed) => processed,
             Err(left) => {
                 run_copy(load, left);
@@ -260,11 +271,21 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
-/// Lets COPY do the load from a FIFO: all but opening it, for which COPY would wait in a way that cannot be interrupted.
+/// Is it a file whose bytes COPY gets from us?
 ///
 /// # Safety
 /// As for `run`.
-unsafe fn run_fifo(load: *mut Load, left: Left) -> u64 {
+unsafe fn is_stream(source: Source) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+}
+
+/// Lets COPY do the load from a FIFO, which it does not open itself, because it would wait in a way that cannot be interrupted;
+/// or from a compressed file.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_stream(load: *mut Load, left: Left) -> u64 {
     // SAFETY: the caller's promise. As in `run_copy` the parse state is a new one.
     unsafe {
         let started = Instant::now();
@@ -272,7 +293,7 @@ unsafe fn run_fifo(load: *mut Load, left: Left) -> u64 {
         if !(*load).condition_query.is_null() {
             (*parse).p_sourcetext = (*load).condition_query;
         }
-        let opening = match prepare::open(parse, (*load).statement, (*load).target) {
+        let opening = match prepare::open(parse, (*load).statement, (*load).source, (*load).target) {
             Ok(opening) => opening,
             Err(left) => return run_copy(load, left),
         };

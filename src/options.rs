@@ -2,7 +2,7 @@
 //!
 //! They are `file_fdw`'s options of the server's own version, at the same places, with the same checks in the same
 //! order. What COPY itself checks is left to COPY's `ProcessCopyOptions`. Two things differ: `format` defaults to
-//! `csv`, which is written into the option list wherever it is read, and there is `io`.
+//! `csv`, which is written into the option list wherever it is read, and there are options of our own, like `io`.
 
 #![expect(unsafe_code, reason = "walks option lists and catalog entries that PostgreSQL hands out by pointer")]
 
@@ -20,10 +20,19 @@ use crate::referee::shim;
 /// Where a table's bytes come from.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
-    /// The file's path, or the program's command line, as the user wrote it.
+    /// The file's path, or the program's command line, as the user wrote it; null for the client's data.
     pub(crate) name: *const c_char,
     /// Is it a program to run?
     pub(crate) is_program: bool,
+    /// Is a file decompressed, if its first bytes say that it is compressed?
+    pub(crate) decompresses: bool,
+}
+
+impl Source {
+    /// Does the client send the data?
+    pub(crate) fn is_client(&self) -> bool {
+        self.name.is_null()
+    }
 }
 
 /// Options that name the source. They are not COPY's, so they are taken out before COPY sees the rest.
@@ -35,6 +44,9 @@ const IO: &CStr = c"io";
 
 /// The values of [`IO`].
 const IO_VALUES: [(&CStr, Io); 2] = [(c"pread", Io::Pread), (c"mmap", Io::Mmap)];
+
+/// Whether compressed files are decompressed: another option of fastcsv's own.
+const COMPRESSION: &CStr = c"compression";
 
 /// Options of a column.
 const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
@@ -55,14 +67,17 @@ impl TableOptions {
     pub(crate) unsafe fn of(table: pg_sys::Oid) -> Self {
         // SAFETY: the caller's promise; the catalog functions return lists in the current memory context.
         unsafe {
-            let (mut source, mut io) = (None, Io::default());
+            let (mut source, mut io, mut decompresses) = (None, Io::default(), true);
             let mut copy = PgList::<pg_sys::DefElem>::new();
             for option in PgList::<pg_sys::DefElem>::from_pg((*pg_sys::GetForeignTable(table)).options).iter_ptr() {
                 let name = CStr::from_ptr((*option).defname);
                 if SOURCES.contains(&name) {
-                    source = Some(Source { name: pg_sys::defGetString(option), is_program: name == c"program" });
+                    let is_program = name == c"program";
+                    source = Some(Source { name: pg_sys::defGetString(option), is_program, decompresses: true });
                 } else if name == IO {
                     io = io_of(option);
+                } else if name == COMPRESSION {
+                    decompresses = decompresses_by(pg_sys::defGetString(option));
                 } else {
                     copy.push(option);
                 }
@@ -73,7 +88,7 @@ impl TableOptions {
             let Some(source) = source else {
                 raise(missing_source()) // the validator saw to it, so only a changed catalog can bring us here
             };
-            Self { source, io, copy: with_csv_format(copy) }
+            Self { source: Source { decompresses, ..source }, io, copy: with_csv_format(copy) }
         }
     }
 }
@@ -94,6 +109,27 @@ unsafe fn io_of(option: *mut pg_sys::DefElem) -> Io {
     let message = format!("invalid value for option \"io\": \"{}\"", value.to_string_lossy());
     let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
     raise(error.set_hint("Valid values are \"pread\" and \"mmap\"."))
+}
+
+/// What the option `compression` says: are compressed files decompressed?
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// The value must be a C string.
+pub(crate) unsafe fn decompresses_by(value: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    let value = unsafe { CStr::from_ptr(value) };
+    match value.to_bytes() {
+        b"auto" => true,
+        b"none" => false,
+        _ => {
+            let message = format!("invalid value for option \"compression\": \"{}\"", value.to_string_lossy());
+            let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
+            raise(error.set_hint("Valid values are \"auto\" and \"none\"."))
+        }
+    }
 }
 
 /// For each column option that is on for some column: its name and the list of those columns' names.
@@ -164,9 +200,9 @@ pub(crate) fn validator(call: &Call) -> pg_sys::Datum {
         pg_sys::AttributeRelationId => &COLUMN_OPTIONS,
         _ => &[],
     };
-    let takes_io = catalog == pg_sys::ForeignTableRelationId;
+    let takes_own = catalog == pg_sys::ForeignTableRelationId;
     let mut check =
-        Validation { allowed, takes_io, source_given: false, column_options: Vec::new(), copy: PgList::new() };
+        Validation { allowed, takes_own, source_given: false, column_options: Vec::new(), copy: PgList::new() };
     // SAFETY: PostgreSQL passes its own option array, which untransformRelOptions turns into a list of DefElems.
     unsafe {
         for option in PgList::<pg_sys::DefElem>::from_pg(pg_sys::untransformRelOptions(options)).iter_ptr() {
@@ -183,7 +219,8 @@ pub(crate) fn validator(call: &Call) -> pg_sys::Datum {
 /// The validator's progress through the options of one object.
 struct Validation {
     allowed: &'static [&'static CStr],
-    takes_io: bool,
+    /// Whether fastcsv's own options are valid too.
+    takes_own: bool,
     source_given: bool,
     column_options: Vec<&'static CStr>,
     copy: PgList<pg_sys::DefElem>,
@@ -195,9 +232,8 @@ impl Validation {
     unsafe fn option(&mut self, option: *mut pg_sys::DefElem) {
         // SAFETY: the caller's promise.
         let name = unsafe { CStr::from_ptr((*option).defname) };
-        if self.takes_io && name == IO {
-            // SAFETY: the caller's promise.
-            unsafe { io_of(option) };
+        // SAFETY: the caller's promise.
+        if self.takes_own && unsafe { check_own(name, option) } {
             return;
         }
         if !self.allowed.contains(&name) {
@@ -221,6 +257,27 @@ impl Validation {
             self.copy.push(option);
         }
     }
+}
+
+/// Checks an option of fastcsv's own; false if it is none.
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// `option` must be a DefElem with a string value.
+unsafe fn check_own(name: &CStr, option: *mut pg_sys::DefElem) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if name == IO {
+            io_of(option);
+        } else if name == COMPRESSION {
+            decompresses_by(pg_sys::defGetString(option));
+        } else {
+            return false;
+        }
+    }
+    true
 }
 
 /// Only who may read server files may say which file is read, and likewise for programs.

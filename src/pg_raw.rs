@@ -51,6 +51,27 @@ unsafe extern "C-unwind" {
         processed: *mut u64,
     );
 
+    /// What PostgreSQL does with utility statements.
+    pub(crate) fn standard_ProcessUtility(
+        planned: *mut pg_sys::PlannedStmt,
+        text: *const c_char,
+        read_only_tree: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        destination: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
+
+    /// The relation that a statement names, locked; its callback is not used here.
+    pub(crate) fn RangeVarGetRelidExtended(
+        relation: *const pg_sys::RangeVar,
+        lock: pg_sys::LOCKMODE,
+        flags: u32,
+        callback: Option<unsafe extern "C-unwind" fn()>,
+        argument: *mut c_void,
+    ) -> pg_sys::Oid;
+
     /// Parses SQL text into raw statements.
     pub(crate) fn raw_parser(text: *const c_char, mode: pg_sys::RawParseMode::Type) -> *mut pg_sys::List;
 
@@ -160,6 +181,12 @@ unsafe extern "C-unwind" {
         environment: *mut pg_sys::QueryEnvironment,
     ) -> *mut pg_sys::Query;
 
+    /// Analyses a statement of which nobody is told.
+    pub(crate) fn transformTopLevelStmt(
+        parse: *mut pg_sys::ParseState,
+        statement: *mut pg_sys::RawStmt,
+    ) -> *mut pg_sys::Query;
+
     /// Plans a query.
     pub(crate) fn pg_plan_query(
         query: *mut pg_sys::Query,
@@ -215,6 +242,13 @@ unsafe extern "C-unwind" {
         values: *mut pg_sys::Datum,
         nulls: *mut bool,
     );
+
+    /// A scan's next row that satisfies its conditions, projected.
+    pub(crate) fn ExecScan(
+        state: *mut pg_sys::ScanState,
+        access: pg_sys::ExecScanAccessMtd,
+        recheck: pg_sys::ExecScanRecheckMtd,
+    ) -> *mut pg_sys::TupleTableSlot;
 
     /// Calls a type's input function; null stands for NULL.
     pub(crate) fn InputFunctionCall(

@@ -233,20 +233,20 @@ unsafe extern "C-unwind" fn add_position(context: *mut c_void) {
             return; // a NOTICE is no error, and a FATAL must not wait for a scan
         }
         let copy = CopyView::of(copy);
-        shim::add_context(&describe(
-            context.source.bytes(),
-            context.source.is_program,
-            &context.known(&copy, &error),
-            &error,
-        ));
+        shim::add_context(&describe(context.source, &context.known(&copy, &error), &error));
     }
 }
 
 /// The line itself.
-fn describe(name: &[u8], is_program: bool, known: &Known, error: &ErrorView) -> CString {
-    let mut line = Vec::from(if is_program { &b"fastcsv: program \""[..] } else { b"fastcsv: file \"" });
-    line.extend_from_slice(name);
-    line.push(b'"');
+fn describe(source: Source, known: &Known, error: &ErrorView) -> CString {
+    let mut line = Vec::from(&b"fastcsv: "[..]);
+    if source.is_client() {
+        line.extend_from_slice(b"STDIN");
+    } else {
+        line.extend_from_slice(if source.is_program { b"program \"" } else { b"file \"" });
+        line.extend_from_slice(source.bytes());
+        line.push(b'"');
+    }
     let mut part = |text: String| line.extend_from_slice(text.as_bytes());
     if let Some(place) = &known.place {
         part(format!(", line {}", place.line));
@@ -327,7 +327,7 @@ impl Read for Reread {
 impl Source {
     /// The name's bytes, in the server's encoding.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: a source's name is a C string that lives as long as its scan or load.
+        // SAFETY: the name of what is not the client's is a C string that lives as long as its scan or load.
         unsafe { CStr::from_ptr(self.name) }.to_bytes()
     }
 }

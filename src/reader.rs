@@ -150,7 +150,7 @@ impl Reader {
         // SAFETY: the referee and its stream live as long as the reader.
         unsafe {
             let stream = Referee::stream(self.referee);
-            !stream.is_null() && (*stream).received() < settings::min_parallel_size()
+            !stream.is_null() && (*stream).received().max((*stream).file_size()) < settings::min_parallel_size()
         }
     }
 

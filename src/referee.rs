@@ -22,15 +22,19 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use fastcsv_engine::decompress::Format;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
+use crate::archive::{self, Archive};
+use crate::client::Client;
+use crate::file::Borrowed;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
-use crate::stream::{self, Pipe, Stream};
+use crate::stream::{self, Pipe, Stream, Supply};
 use shim::{CopyOptions, CopyView};
 
 /// Where a referee's bytes come from when it does not open the file itself.
@@ -112,9 +116,16 @@ impl Referee {
         let source = opening.source;
         // SAFETY: the caller's promise.
         unsafe {
+            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
+            if source.is_client() {
+                let state = Self::begin(opening, Some(read_feed));
+                let this = Self::allocate(state, position, None, 0);
+                let client = Client::begin(state);
+                Self::read_stream(this, client);
+                return this;
+            }
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
             let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
-            let position = PositionContext::counting(source, Checkpoint::START, Places::ByCopy);
             let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
@@ -125,6 +136,12 @@ impl Referee {
                         stream::raise_open_error(&error, source.name)
                     }
                 }
+            } else if let Some(format) = Self::compression(state, source) {
+                let descriptor = shim::fastcsv_shim_take_file(state, Some(read_feed));
+                match Archive::new(descriptor, format) {
+                    Ok(archive) => Self::read_stream(this, archive),
+                    Err(error) => shim::raise_read_error(&error, source.name),
+                }
             } else {
                 let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));
                 if descriptor >= 0 {
@@ -132,6 +149,19 @@ impl Referee {
                 }
             }
             this
+        }
+    }
+
+    /// How the file that COPY has just opened is compressed, if it is to be decompressed.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    unsafe fn compression(state: pg_sys::CopyFromState, source: Source) -> Option<Format> {
+        // SAFETY: the caller's promise; COPY keeps the descriptor open.
+        unsafe {
+            let view = CopyView::of(state);
+            let may_be = source.decompresses && view.descriptor >= 0 && view.format() != shim::Format::Binary;
+            may_be.then(|| archive::format_of(&Borrowed::new(view.descriptor)))?
         }
     }
 
@@ -167,12 +197,12 @@ impl Referee {
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    unsafe fn read_stream(this: *mut Self, pipe: Pipe) {
+    unsafe fn read_stream(this: *mut Self, supply: impl Supply + 'static) {
         // SAFETY: the caller's promise. The stream goes with the memory that the referee is in.
         unsafe {
             let view = CopyView::of((*this).state);
             let dialect = crate::position::dialect(&view);
-            let stream = Stream::new(Box::new(pipe), dialect.as_ref(), view.has_header);
+            let stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
             drop(dialect);
             let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
             let stream = memory.leak_and_drop_on_delete(stream);
@@ -358,6 +388,19 @@ impl Referee {
         }
     }
 
+    /// Raises the error of a compressed file in which something is wrong, with COPY's line number at `place`.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; `detail` must be a C string.
+    pub(crate) unsafe fn raise_damaged(this: *mut Self, place: Checkpoint, detail: *const c_char) -> ! {
+        // SAFETY: the caller's promise, as above.
+        unsafe {
+            Self::enter(this, place);
+            shim::fastcsv_shim_hide_line((*this).state, place.number, false);
+            shim::raise_damaged((*this).position.source().name, detail)
+        }
+    }
+
     /// Raises the error for a file that is not any more what it was when the read began.
     ///
     /// # Safety
@@ -481,6 +524,10 @@ impl Referee {
             if found {
                 (*this).position.count_record();
                 (*this).took_record = true;
+            } else if !(*this).stream.is_null()
+                && let Err(error) = (*(*this).stream).end_data()
+            {
+                shim::raise_read_error(&error, (*this).position.source().name);
             }
             found
         }
@@ -624,6 +671,13 @@ unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: 
             unsafe { shim::fastcsv_shim_note_read(referee.state, referee.feed_position, count) };
             count
         }
-        Err(error) => shim::raise_read_error(&error, referee.position.source().name),
+        Err(error) => {
+            let name = referee.position.source().name;
+            if error.kind() == io::ErrorKind::InvalidData && !referee.stream.is_null() {
+                // SAFETY: the stream lives as long as the referee.
+                unsafe { shim::raise_damaged(name, shim::palloced((*referee.stream).damage())) }
+            }
+            shim::raise_read_error(&error, name)
+        }
     }
 }

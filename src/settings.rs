@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
 
 use crate::fault::Fault;
+use crate::hook;
 
 /// Kibibytes, the unit in which PostgreSQL keeps sizes of memory.
 const KB: u64 = 1024;
@@ -16,6 +17,8 @@ static RANGE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
 static MIN_PARALLEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024);
 static MEMORY: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 static SIMD: GucSetting<Simd> = GucSetting::<Simd>::new(Simd::Auto);
+static ACCELERATE_COPY: GucSetting<bool> = GucSetting::<bool>::new(true);
+static TAKEN_OVER: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 static FAULT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
 /// The instruction set of the structure scan.
@@ -65,6 +68,11 @@ pub(crate) fn simd() -> Option<&'static str> {
         Simd::Sse2 => Some("sse2"),
         Simd::Portable => Some("portable"),
     }
+}
+
+/// Are COPY FROM statements taken over?
+pub(crate) fn accelerates_copy() -> bool {
+    ACCELERATE_COPY.get()
 }
 
 /// What is to go wrong, in tests.
@@ -121,6 +129,14 @@ pub(crate) fn declare() {
         1024..=i32::MAX,
         GucFlags::UNIT_KB,
     );
+    GucRegistry::define_bool_guc(
+        c"fastcsv.accelerate_copy",
+        c"Lets COPY FROM read CSV with parallel threads.",
+        c"What the statement does is the same.",
+        &ACCELERATE_COPY,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
     GucRegistry::define_enum_guc(
         c"fastcsv.simd",
         c"Instruction set with which the structure of a file is found.",
@@ -129,8 +145,19 @@ pub(crate) fn declare() {
         GucContext::Userset,
         GucFlags::default(),
     );
-    // SAFETY: the hook is one for texts.
+    // SAFETY: the hooks are those of texts.
     unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            hook::SETTING,
+            c"Shows nothing: where a COPY that is taken over is run.",
+            c"",
+            &TAKEN_OVER,
+            GucContext::Internal,
+            GucFlags::NO_SHOW_ALL | GucFlags::DISALLOW_IN_FILE,
+            None,
+            None,
+            Some(hook::arrived),
+        );
         GucRegistry::define_string_guc_with_hooks(
             c"fastcsv.fault",
             c"Something that goes wrong on purpose, for tests.",

@@ -1,4 +1,5 @@
-//! Input whose next byte comes only after its last: a program's output, a FIFO, a device.
+//! Input whose next byte comes only after its last: a program's output, a FIFO, a device; or what a compressed file holds
+//! ([`crate::archive`]).
 //!
 //! **The backend reads it**, because it is the process that may. COPY has opened it (or, for a FIFO, has made all of its
 //! checks), and is then told to take its bytes from a [`Stream`]: so nothing here ever waits inside a system call, and
@@ -15,12 +16,14 @@ use std::ffi::c_char;
 use std::io::{self, Read};
 use std::os::fd::RawFd;
 
+use fastcsv_engine::decompress::Format;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use fastcsv_engine::scan::Level;
 use fastcsv_engine::trail::Trail;
 use pgrx::pg_sys;
 
+use crate::file::Change;
 use crate::memory;
 use crate::pg_compat;
 use crate::pg_raw;
@@ -43,8 +46,39 @@ pub(crate) trait Supply {
     /// What becomes readable when there is something.
     fn descriptor(&self) -> RawFd;
 
+    /// Is it the client? What it sends is taken as it comes, and taken to its end even if the data ends before: only then it listens.
+    fn is_client(&self) -> bool {
+        false
+    }
+
     /// Closes what is not COPY's. Called once, at the end of a read without errors: after an error PostgreSQL does it.
     fn close(&mut self);
+
+    /// How the file is compressed, if the supply is what a compressed file holds: it can then be read again.
+    fn compression(&self) -> Option<Format> {
+        None
+    }
+
+    /// The file's own size.
+    fn file_size(&self) -> u64 {
+        0
+    }
+
+    /// Goes on at another offset of what the file holds.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    fn go_to(&mut self, _offset: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What has become of the file since it was opened, if that matters.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn change(&self) -> io::Result<Option<Change>> {
+        Ok(None)
+    }
 }
 
 /// A descriptor as a supply.
@@ -129,13 +163,24 @@ pub(crate) struct Stream {
     /// Bytes of the supply so far.
     received: u64,
     is_at_end: bool,
+    /// What is wrong with the file, once a read has said so. Errors that jump own nothing, so this is not in them.
+    damage: String,
 }
 
 impl Stream {
     /// A stream from its beginning. Without a dialect nobody can tell where its records start.
     pub(crate) fn new(supply: Box<dyn Supply>, dialect: Option<&Dialect>, has_header: bool) -> Stream {
         let trail = dialect.map(|dialect| new_trail(dialect, Checkpoint::START));
-        Stream { supply, held: Vec::new(), served: 0, trail, header_pending: has_header, received: 0, is_at_end: false }
+        Stream {
+            supply,
+            held: Vec::new(),
+            served: 0,
+            trail,
+            header_pending: has_header,
+            received: 0,
+            is_at_end: false,
+            damage: String::new(),
+        }
     }
 
     /// Bytes that have come so far.
@@ -146,6 +191,42 @@ impl Stream {
     /// Whether the end was seen; bytes before it may still be held.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end
+    }
+
+    /// The file that it comes from, if that is a compressed one, and how it is compressed.
+    pub(crate) fn archive(&self) -> Option<(RawFd, Format)> {
+        self.supply.compression().map(|format| (self.supply.descriptor(), format))
+    }
+
+    /// The size of that file; 0 if there is none.
+    pub(crate) fn file_size(&self) -> u64 {
+        self.supply.file_size()
+    }
+
+    /// See [`Supply::change`].
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn change(&self) -> io::Result<Option<Change>> {
+        self.supply.change()
+    }
+
+    /// What is wrong with the file, after a read has failed with [`io::ErrorKind::InvalidData`].
+    pub(crate) fn damage(&self) -> &str {
+        &self.damage
+    }
+
+    /// Of a compressed file, these bytes come next, which are at the offset, and then those that follow them in the file, unless they are the
+    /// last.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn go_on_at(&mut self, offset: u64, bytes: &[u8], are_last: bool) -> io::Result<()> {
+        let mut held = Vec::new();
+        held.try_reserve(bytes.len())?;
+        held.extend_from_slice(bytes);
+        (self.held, self.served, self.is_at_end) = (held, 0, are_last);
+        if are_last { Ok(()) } else { self.supply.go_to(offset + bytes.len() as u64) }
     }
 
     /// What becomes readable when there is more; `None` at the end.
@@ -225,10 +306,22 @@ impl Stream {
         if self.is_at_end {
             return Ok(Some(0));
         }
-        let read = self.supply.read(buffer)?;
+        let read = self.supply.read(buffer).map_err(|error| self.noted(error))?;
         self.received += read.unwrap_or(0) as u64;
         self.is_at_end = read == Some(0) && !buffer.is_empty();
         Ok(read)
+    }
+
+    /// The error, without anything that it owns.
+    fn noted(&mut self, error: io::Error) -> io::Error {
+        if error.raw_os_error().is_some() {
+            return error;
+        }
+        let kind = error.kind();
+        if kind == io::ErrorKind::InvalidData {
+            self.damage = error.to_string();
+        }
+        kind.into()
     }
 
     /// Sleeps until there may be more, or something else has happened that the session must look at.
@@ -240,6 +333,24 @@ impl Stream {
         wait_for(self.descriptor(), -1);
         // SAFETY: as above.
         unsafe { pg_raw::check_for_interrupts() };
+    }
+
+    /// The data has ended, whatever comes yet.
+    ///
+    /// # Errors
+    /// Those of reading; and raises what [`Stream::wait`] raises.
+    pub(crate) fn end_data(&mut self) -> io::Result<()> {
+        if self.supply.is_client() {
+            let mut buffer = [0; 8192];
+            loop {
+                match self.read_now(&mut buffer)? {
+                    Some(0) => break,
+                    Some(_) => {}
+                    None => self.wait(),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// See [`Supply::close`].
@@ -276,13 +387,15 @@ pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64) {
 }
 
 impl Feed for Stream {
-    /// Fills the buffer, as COPY itself would: what its parser makes of some rare options depends on that.
+    /// Fills the buffer, or takes from a client what there is, as COPY itself would: what its parser makes of some rare options
+    /// depends on that.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.read_now(&mut buffer[filled..])? {
                 Some(0) => break,
                 Some(length) => filled += length,
+                None if filled > 0 && self.supply.is_client() => break,
                 None => self.wait(),
             }
         }

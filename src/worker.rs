@@ -12,6 +12,7 @@
 //! backend's own death ends the worker through the postmaster.
 
 mod inflow;
+mod input;
 mod launch;
 mod main;
 mod shared;

@@ -21,6 +21,8 @@ pub enum EntryKind {
     /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what follows. The
     /// mark's length is that of the segment's own bytes.
     Rest,
+    /// As that, of the stream's last segment: nothing follows.
+    LastRest,
     /// What a range's records hold: [`Findings`](crate::infer::Findings), written.
     Findings,
 }
@@ -37,6 +39,7 @@ impl EntryKind {
             2 => EntryKind::MixedRow,
             3 => EntryKind::Record,
             4 => EntryKind::Rest,
+            5 => EntryKind::LastRest,
             _ => EntryKind::Findings,
         }
     }

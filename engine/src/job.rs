@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::convert::{Kind, Settings};
+use crate::decompress::Format;
 use crate::dialect::{Dialect, DialectError, LineEnd, Quoting};
 use crate::filter::Filter;
 
@@ -94,6 +95,8 @@ pub enum Input {
         start: u64,
         /// Bytes of a segment, roughly.
         segment_size: usize,
+        /// Where the bytes are what a file holds that the worker opens itself: how it is compressed.
+        compression: Option<Format>,
     },
 }
 

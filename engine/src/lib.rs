@@ -2,6 +2,7 @@
 //!
 //! * [`byte_ring`]: bytes from one process to another.
 //! * [`convert`]: from a field's text to the bytes of a PostgreSQL datum, or declined.
+//! * [`decompress`]: what compressed files hold.
 //! * [`dialect`]: what a CSV file may look like, resolved once.
 //! * [`filter`]: conditions on converted values, for rows that need go no further.
 //! * [`first_record`]: its first record, for a look at what may be a header.
@@ -25,6 +26,7 @@
 
 pub mod byte_ring;
 pub mod convert;
+pub mod decompress;
 pub mod dialect;
 pub mod entry;
 pub mod filter;

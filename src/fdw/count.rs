@@ -212,7 +212,7 @@ pub(super) unsafe fn iterate(
         let mut total: u64 = 0;
         loop {
             pg_raw::check_for_interrupts();
-            Scan::decide(node, scan);
+            Scan::decide(&raw mut (*node).ss, scan);
             match Reader::next((*scan).reader, count.slot) {
                 Found::Row => total += u64::from(count.passes()),
                 Found::Rows(rows) => total += rows,

@@ -10,6 +10,7 @@ use pgrx::{PgList, pg_sys};
 use super::plan::Private;
 use super::scan::Scan;
 use super::{count, filter, plan};
+use crate::archive;
 use crate::last_run::Run;
 use crate::options::{Source, TableOptions};
 
@@ -25,7 +26,8 @@ pub(super) unsafe extern "C-unwind" fn explain(node: *mut pg_sys::ForeignScanSta
         let source = TableOptions::of(table).source;
         show_source(source, state);
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
-        show_columns(&Private::of((*plan).fdw_private), state);
+        let private = Private::of((*plan).fdw_private);
+        show_columns(private.options, private.count_only, state);
         let condition =
             if plan::is_count(node) { count::deparsed_conditions(node, state) } else { filter::deparsed(node, state) };
         if let Some(condition) = condition {
@@ -43,7 +45,7 @@ pub(super) unsafe extern "C-unwind" fn explain(node: *mut pg_sys::ForeignScanSta
 
 /// # Safety
 /// `state` must be EXPLAIN's.
-unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainState) {
+pub(crate) unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainState) {
     // SAFETY: the caller's promise.
     unsafe {
         let label = if source.is_program { c"Foreign Program" } else { c"Foreign File" };
@@ -55,25 +57,29 @@ unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainState) {
             let size = i64::try_from(size).unwrap_or(i64::MAX);
             pg_sys::ExplainPropertyInteger(c"Foreign File Size".as_ptr(), c"b".as_ptr(), size, state);
         }
+        if let Some(format) = archive::format_at(source) {
+            let name = CString::new(format.name()).unwrap_or_default();
+            pg_sys::ExplainPropertyText(c"Compression".as_ptr(), name.as_ptr(), state);
+        }
     }
 }
 
-/// Which columns are converted.
+/// Which columns are converted: those that COPY's option names, or all if there is none.
 ///
 /// # Safety
-/// `private` must be of a plan of this wrapper, `state` EXPLAIN's.
-unsafe fn show_columns(private: &Private, state: *mut pg_sys::ExplainState) {
+/// `options` must be the plan's, `state` EXPLAIN's.
+pub(crate) unsafe fn show_columns(options: *mut pg_sys::List, count_only: bool, state: *mut pg_sys::ExplainState) {
     // SAFETY: the caller's promise. The option's argument is a list of strings.
     unsafe {
         let mut names = std::ptr::null_mut();
-        for option in PgList::<pg_sys::DefElem>::from_pg(private.options).iter_ptr() {
+        for option in PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr() {
             for name in PgList::<pg_sys::Node>::from_pg((*option).arg.cast()).iter_ptr() {
                 names = pg_sys::lappend(names, (*name.cast::<pg_sys::String>()).sval.cast());
             }
         }
-        if private.count_only && names.is_null() {
+        if count_only && names.is_null() {
             names = pg_sys::lappend(names, c"none".as_ptr().cast_mut().cast());
-        } else if private.options.is_null() {
+        } else if options.is_null() {
             names = pg_sys::lappend(names, c"all".as_ptr().cast_mut().cast());
         }
         pg_sys::ExplainPropertyList(c"Columns".as_ptr(), names, state);
@@ -84,14 +90,14 @@ unsafe fn show_columns(private: &Private, state: *mut pg_sys::ExplainState) {
 const KB: u64 = 1024;
 
 /// What EXPLAIN ANALYZE shows of a run. What varies from run to run is left out where TIMING or COSTS are off.
-struct Shown {
-    state: *mut pg_sys::ExplainState,
+pub(crate) struct Shown {
+    pub(crate) state: *mut pg_sys::ExplainState,
 }
 
 impl Shown {
     /// # Safety
     /// The state must be EXPLAIN's.
-    unsafe fn run(&self, run: &Run) {
+    pub(crate) unsafe fn run(&self, run: &Run) {
         // SAFETY: the caller's promise.
         unsafe {
             self.text(c"Read", run.path);

@@ -47,7 +47,8 @@ pub(crate) use value::datum;
 ///   hidden rows only what is leakproof may be asked: EXPLAIN ANALYZE tells how many the filter refuses.
 ///
 /// # Safety
-/// `clauses` must be a list of planned boolean expressions, and `table` the locked table that they are about.
+/// `clauses` must be a list of planned boolean expressions, and `table` the locked table that they are about, or invalid if
+/// that is no table.
 pub(crate) unsafe fn pushable(
     clauses: *mut pg_sys::List,
     varno: pg_sys::Index,
@@ -140,6 +141,11 @@ pub(crate) struct Clauses {
 }
 
 impl Clauses {
+    /// Those of a scan of what is no table: Vars are numbers of the scan's own columns.
+    pub(crate) fn of_columns(list: *mut pg_sys::List) -> Clauses {
+        Clauses { list, varno: pg_sys::INDEX_VAR as pg_sys::Index, table: pg_sys::InvalidOid }
+    }
+
     /// Those of a scan, or of one that counts.
     ///
     /// # Safety
@@ -217,7 +223,7 @@ impl Parameters {
     /// # Safety
     /// `node` must be a scan whose clauses are what [`pushable`] chose; the current memory context must be the
     /// query's.
-    pub(crate) unsafe fn of(clauses: Clauses, node: *mut pg_sys::ForeignScanState) -> Parameters {
+    pub(crate) unsafe fn of(clauses: Clauses, node: *mut pg_sys::ScanState) -> Parameters {
         let mut nodes = std::ptr::null_mut();
         // SAFETY: the caller's promise.
         unsafe {
@@ -238,10 +244,10 @@ impl Parameters {
     ///
     /// # Safety
     /// `self` must be `of` the same scan, which is running.
-    pub(crate) unsafe fn filter(self, node: *mut pg_sys::ForeignScanState) -> Option<Filter> {
+    pub(crate) unsafe fn filter(self, node: *mut pg_sys::ScanState) -> Option<Filter> {
         // SAFETY: the caller's promise. The values are of no use once the filter is made, which copies them.
         unsafe {
-            let context = (*node).ss.ps.ps_ExprContext;
+            let context = (*node).ps.ps_ExprContext;
             let caller = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
             let values = self.evaluate(context);
             let mut known = |parameter: *mut pg_sys::Param| {

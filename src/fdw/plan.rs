@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
 use super::{count, filter};
+use crate::archive;
 use crate::options::{Source, TableOptions, is_binary, name_node};
 use crate::pg_compat::{self, PathParts};
 use crate::types;
@@ -20,6 +21,9 @@ const UNKNOWN_PAGES: u64 = 10;
 
 /// CPU cost of a record in heap tuples.
 const PARSE_COST_FACTOR: f64 = 10.0;
+
+/// How much more a compressed file is taken to hold than its size, while no ANALYZE has counted its rows.
+const COMPRESSION_FACTOR: f64 = 4.0;
 
 /// Bytes of a heap tuple's header without its null bitmap.
 const HEAP_TUPLE_HEADER: i32 = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits) as i32;
@@ -46,8 +50,8 @@ pub(super) unsafe extern "C-unwind" fn estimate_size(
         let tuples = if (*relation).tuples >= 0.0 && (*relation).pages > 0 {
             pg_sys::clamp_row_est((*relation).tuples / f64::from((*relation).pages) * pages)
         } else {
-            let width = aligned((*(*relation).reltarget).width) + aligned(HEAP_TUPLE_HEADER);
-            pg_sys::clamp_row_est(size as f64 / f64::from(width))
+            let factor = if archive::format_at(source).is_some() { COMPRESSION_FACTOR } else { 1.0 };
+            pg_sys::clamp_row_est(size as f64 * factor / f64::from(row_width((*relation).reltarget)))
         };
         let selectivity = pg_sys::clauselist_selectivity(
             root,
@@ -63,6 +67,15 @@ pub(super) unsafe extern "C-unwind" fn estimate_size(
     }
 }
 
+/// Bytes that a heap tuple with these values is expected to have.
+///
+/// # Safety
+/// The target must be the planner's.
+pub(crate) unsafe fn row_width(target: *const pg_sys::PathTarget) -> i32 {
+    // SAFETY: the caller's promise.
+    aligned(unsafe { (*target).width }) + aligned(HEAP_TUPLE_HEADER)
+}
+
 /// Rounded up to PostgreSQL's widest alignment.
 fn aligned(width: i32) -> i32 {
     let align = pg_sys::MAXIMUM_ALIGNOF as i32;
@@ -70,12 +83,12 @@ fn aligned(width: i32) -> i32 {
 }
 
 /// The file's size in PostgreSQL's pages, at least 1 so that "never analyzed" can be told apart.
-pub(super) fn pages_of(size: u64) -> f64 {
+pub(crate) fn pages_of(size: u64) -> f64 {
     size.div_ceil(u64::from(pg_sys::BLCKSZ)).clamp(1, u64::from(u32::MAX - 1)) as f64
 }
 
 /// The size of the file in bytes, or `None` where it cannot be looked at; errno then tells why.
-pub(super) fn file_size(source: Source) -> Option<u64> {
+pub(crate) fn file_size(source: Source) -> Option<u64> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the name is a C string; on success stat fills the struct.
     unsafe { (libc::stat(source.name, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_size.cast_unsigned()) }
@@ -250,7 +263,7 @@ unsafe fn converts_all(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) ->
 ///
 /// # Safety
 /// `relation` must be the planner's.
-unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bitmapset {
+pub(crate) unsafe fn used_attributes(relation: *mut pg_sys::RelOptInfo) -> *mut pg_sys::Bitmapset {
     let mut used = std::ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {

@@ -17,7 +17,7 @@ use crate::reader::{Found, Reader, Wanted};
 use crate::referee::Opening;
 
 /// A scan in progress, in the query's memory. It owns nothing with a destructor.
-pub(super) struct Scan {
+pub(crate) struct Scan {
     pub(super) relation: pg_sys::Relation,
     source: Source,
     options: *mut pg_sys::List,
@@ -52,11 +52,9 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         let options = pg_sys::list_concat(copy, private.options);
         let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, places: false, io };
         let clauses = Clauses::of(node);
-        let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, node));
         let count = is_count.then(|| Count::begin(node, relation, clauses));
-        let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
-        let reader = Reader::open(&Opening::of(relation, source, options), wanted);
-        scan.write(Scan { relation, source, options, wanted, parameters, reader, pending: 0, count });
+        let scan = Scan::open(&raw mut (*node).ss, &Opening::of(relation, source, options), wanted, clauses);
+        (*scan).count = count;
         (*node).fdw_state = scan.cast();
     }
 }
@@ -70,18 +68,42 @@ pub(super) unsafe extern "C-unwind" fn iterate(node: *mut pg_sys::ForeignScanSta
         let slot = (*node).ss.ss_ScanTupleSlot;
         match &raw mut (*scan).count {
             count if (*count).is_some() => count::iterate(node, scan, (*count).as_mut().expect("it is there"), slot),
-            _ => Scan::next(node, scan, slot),
+            _ => Scan::next(&raw mut (*node).ss, scan, slot),
         }
         slot
     }
 }
 
 impl Scan {
+    /// Opens the source, in the current memory context, which must be the query's.
+    ///
+    /// # Errors
+    /// As for [`Reader::open`].
+    ///
+    /// # Safety
+    /// As for [`Reader::open`]; `state` must be the scan's, and the clauses its own.
+    pub(crate) unsafe fn open(
+        state: *mut pg_sys::ScanState,
+        opening: &Opening,
+        wanted: Wanted,
+        clauses: Clauses,
+    ) -> *mut Scan {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, state));
+            let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
+            let reader = Reader::open(opening, wanted);
+            let Opening { relation, source, options, .. } = *opening;
+            scan.write(Scan { relation, source, options, wanted, parameters, reader, pending: 0, count: None });
+            scan
+        }
+    }
+
     /// Puts the next row into the slot, or none at the end.
     ///
     /// # Safety
     /// `node` must be a scan in progress, `scan` its state; nothing with a destructor on the caller's frames.
-    unsafe fn next(node: *mut pg_sys::ForeignScanState, scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot) {
+    pub(crate) unsafe fn next(node: *mut pg_sys::ScanState, scan: *mut Scan, slot: *mut pg_sys::TupleTableSlot) {
         // SAFETY: the caller's promise.
         unsafe {
             if (*scan).pending == 0 {
@@ -103,7 +125,7 @@ impl Scan {
     ///
     /// # Safety
     /// As for `next`.
-    pub(super) unsafe fn decide(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
+    pub(super) unsafe fn decide(node: *mut pg_sys::ScanState, scan: *mut Scan) {
         // SAFETY: the caller's promise.
         unsafe {
             if (*(*scan).reader).is_undecided() {
@@ -113,8 +135,48 @@ impl Scan {
         }
     }
 
+    /// Starts over from the first record.
+    ///
+    /// # Errors
+    /// As for [`Reader::open`] and [`Reader::end`].
+    ///
+    /// # Safety
+    /// As for `next`.
+    pub(crate) unsafe fn rescan(node: *mut pg_sys::ScanState, scan: *mut Scan) {
+        // SAFETY: the caller's promise; the new reader must outlive this call, so it is made in the query's memory.
+        unsafe {
+            Self::end_reader(node, scan);
+            (*scan).pending = 0;
+            let caller = pg_sys::MemoryContextSwitchTo((*(*node).ps.state).es_query_cxt);
+            let opening = Opening::of((*scan).relation, (*scan).source, (*scan).options);
+            (*scan).reader = Reader::open(&opening, (*scan).wanted);
+            if let Some(count) = &mut (*scan).count {
+                count.rescan();
+            }
+            pg_sys::MemoryContextSwitchTo(caller);
+        }
+    }
+
+    /// Ends the reader, of whose memory no slot may hold a row then.
+    ///
+    /// # Errors
+    /// As for [`Reader::end`].
+    ///
+    /// # Safety
+    /// As for `next`; the scan is not used again before a rescan.
+    pub(crate) unsafe fn end_reader(node: *mut pg_sys::ScanState, scan: *mut Scan) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_sys::ExecClearTuple((*node).ss_ScanTupleSlot);
+            if let Some(count) = &mut (*scan).count {
+                count.clear();
+            }
+            Reader::end((*scan).reader, "scan");
+        }
+    }
+
     /// What the scan has done so far; `None` if it has not begun.
-    pub(super) fn run(&self) -> Option<Run> {
+    pub(crate) fn run(&self) -> Option<Run> {
         // SAFETY: the reader lives as long as the scan.
         unsafe { (*self.reader).run("scan") }
     }
@@ -123,19 +185,8 @@ impl Scan {
 /// ReScanForeignScan: starts over from the first record.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::ForeignScanState) {
-    // SAFETY: `begin` has run; the new reader must outlive this call, so it is made in the query's memory.
-    unsafe {
-        let scan = (*node).fdw_state.cast::<Scan>();
-        end_reader(node, scan);
-        (*scan).pending = 0;
-        let caller = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        let opening = Opening::of((*scan).relation, (*scan).source, (*scan).options);
-        (*scan).reader = Reader::open(&opening, (*scan).wanted);
-        if let Some(count) = &mut (*scan).count {
-            count.rescan();
-        }
-        pg_sys::MemoryContextSwitchTo(caller);
-    }
+    // SAFETY: `begin` has run.
+    unsafe { Scan::rescan(&raw mut (*node).ss, (*node).fdw_state.cast()) }
 }
 
 /// EndForeignScan: closes the file, if `begin` opened one.
@@ -147,25 +198,10 @@ pub(super) unsafe extern "C-unwind" fn end(node: *mut pg_sys::ForeignScanState) 
         if scan.is_null() {
             return;
         }
-        end_reader(node, scan);
+        Scan::end_reader(&raw mut (*node).ss, scan);
         if let Some(count) = &mut (*scan).count {
             count.end();
             pg_sys::table_close((*scan).relation, pg_sys::NoLock.cast_signed());
         }
-    }
-}
-
-/// Ends the reader, of whose memory no slot may hold a row then.
-///
-/// # Safety
-/// `node` must be a scan in progress, `scan` its state.
-unsafe fn end_reader(node: *mut pg_sys::ForeignScanState, scan: *mut Scan) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        pg_sys::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
-        if let Some(count) = &mut (*scan).count {
-            count.clear();
-        }
-        Reader::end((*scan).reader, "scan");
     }
 }

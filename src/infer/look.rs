@@ -4,7 +4,7 @@ use std::io;
 
 use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::Dialect;
-use fastcsv_engine::infer::{Findings, Interrupted, Sniffed, Surveyor, sniff};
+use fastcsv_engine::infer::{Findings, Sniffed, Surveyor, sniff};
 use fastcsv_engine::job::Syntax;
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::pipeline::ReadAt;
@@ -220,15 +220,6 @@ impl ReadAt for Interruptible<'_> {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         self.0.read_at(buffer, offset)
-    }
-}
-
-impl From<Interrupted> for Failure {
-    fn from(interrupted: Interrupted) -> Failure {
-        match interrupted {
-            Interrupted::Read(error) => Failure::Read(error),
-            Interrupted::At(_) => unreachable!("a survey that ended early has findings"),
-        }
     }
 }
 

@@ -54,7 +54,7 @@ impl Opened {
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
             let relation = pg_sys::table_open(pg_sys::Oid::from(pg_sys::AccessMethodRelationId), lock);
-            let source = Source { name: request.filename, is_program: false };
+            let source = Source { name: request.filename, is_program: false, decompresses: true };
             let referee = Referee::open(&Opening::of(relation, source, request.copy_options()));
             let (view, _) = Referee::views(referee);
             if view.descriptor < 0 {

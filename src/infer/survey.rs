@@ -11,7 +11,7 @@ use std::time::Instant;
 use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry;
-use fastcsv_engine::infer::{self, Findings, Interrupted, Surveyor};
+use fastcsv_engine::infer::{self, Findings, Surveyor};
 use fastcsv_engine::job::Syntax;
 use fastcsv_engine::ring::{Next, Outcome, Summary};
 
@@ -76,11 +76,7 @@ fn here(survey: &Survey<'_>, dialect: &Dialect, file: &Borrowed) -> Result<(Find
     let most = survey.most.unwrap_or(u64::MAX);
     let longest = usize::try_from(settings::memory() / 4).unwrap_or(usize::MAX);
     let source = Interruptible(file);
-    match infer::survey(surveyor, &source, syntax.line_end, survey.start, survey.size, most, longest) {
-        Ok(findings) => Ok((findings, false)),
-        Err(Interrupted::At(findings)) => Ok((findings, true)),
-        Err(failure) => Err(failure.into()),
-    }
+    Ok(infer::survey(surveyor, &source, syntax.line_end, survey.start, survey.size, most, longest)?)
 }
 
 /// Why a worker has not done it.
@@ -177,6 +173,7 @@ impl Merger {
             Outcome::ReadError => Err(io::Error::from_raw_os_error(summary.errno).into()),
             Outcome::Short => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             Outcome::OutOfMemory => Err(io::Error::from(io::ErrorKind::OutOfMemory).into()),
+            Outcome::Damaged => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
         }
     }
 }

@@ -11,19 +11,17 @@
 #![expect(unsafe_code, reason = "opens a file and reads the catalog through C interfaces")]
 
 use std::ffi::{CStr, CString, c_char};
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt;
 
+use fastcsv_engine::decompress::Decoder;
 use fastcsv_engine::first_record::{self, FirstRecord};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::statement::{Argument, Options};
-use crate::options::{raise, report};
-use crate::{encoding, memory, pg_compat};
+use crate::options::{Source, raise, report};
+use crate::{archive, encoding, memory, pg_compat};
 
 /// Bytes looked at. A header of 1600 columns, each name 63 characters of 4 bytes in quotes, fits.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -35,11 +33,14 @@ const FIELDS_FACTOR: usize = 3 * size_of::<Vec<u8>>();
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Replaces `auto` by what COPY is to do, in the options.
-pub(super) fn resolve(
+///
+/// # Safety
+/// The source's name must be a C string.
+pub(crate) unsafe fn resolve(
     options: &mut Options,
-    target: pg_sys::Oid,
+    table: &Columns,
     columns: Option<&[Option<*mut c_char>]>,
-    filename: *const c_char,
+    source: Source,
 ) {
     if !options.header_is_auto() {
         return;
@@ -48,10 +49,8 @@ pub(super) fn resolve(
     if options.word(Argument::Format).is_some_and(|format| format != c"csv") {
         return;
     }
-    // SAFETY: the file's name is a C string.
-    let path = unsafe { CStr::from_ptr(filename) };
-    let Some(fields) = first_fields(options, path) else { return };
-    let table = Columns::of(target);
+    // SAFETY: the caller's promise.
+    let Some(fields) = (unsafe { first_fields(options, source) }) else { return };
     if !fields.iter().all(|field| table.names.iter().any(|name| names(field, name))) {
         return;
     }
@@ -61,12 +60,16 @@ pub(super) fn resolve(
 }
 
 /// The fields of the first record in the server's encoding, or `None` where there is none to be had.
-fn first_fields(options: &Options, path: &CStr) -> Option<Vec<Vec<u8>>> {
+///
+/// # Safety
+/// The source's name must be a C string.
+unsafe fn first_fields(options: &Options, source: Source) -> Option<Vec<Vec<u8>>> {
     let delimiter = one_byte(options, Argument::Delimiter, b',')?;
     let quote = one_byte(options, Argument::Quote, b'"')?;
     let escape = one_byte(options, Argument::Escape, quote)?;
     let encoding = file_encoding(options)?;
-    let start = read_start(path).ok()?;
+    // SAFETY: the caller's promise.
+    let start = unsafe { read_start(source) }.ok()?;
     let at_end = (start.len() as u64) < LONGEST_HEADER;
     let start = encoding::to_server(encoding, start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start))?;
     memory::expect_room(FIELDS_FACTOR * start.len());
@@ -94,11 +97,14 @@ fn file_encoding(options: &Options) -> Option<i32> {
     }
 }
 
-/// The first bytes of the file. What is no regular file cannot be looked at without taking its bytes away.
-fn read_start(path: &CStr) -> io::Result<Vec<u8>> {
-    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
-    // Opening a FIFO that nobody writes to would wait; this does not.
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+/// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at without taking its
+/// bytes away.
+///
+/// # Safety
+/// The source's name must be a C string.
+unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
+    // SAFETY: the caller's promise.
+    let file = unsafe { archive::open(source.name)? };
     let kind = file.metadata()?.file_type();
     if kind.is_fifo() || kind.is_char_device() {
         drop(file);
@@ -111,12 +117,16 @@ fn read_start(path: &CStr) -> io::Result<Vec<u8>> {
         );
     }
     let mut start = Vec::new();
-    file.take(LONGEST_HEADER).read_to_end(&mut start)?;
+    match archive::format_of(&file).filter(|_| source.decompresses) {
+        // What is wrong with it is told by who reads on.
+        Some(format) => drop(Decoder::new(format, file)?.take(LONGEST_HEADER).read_to_end(&mut start)),
+        None => drop(file.take(LONGEST_HEADER).read_to_end(&mut start)?),
+    }
     Ok(start)
 }
 
 /// A table's columns by name.
-struct Columns {
+pub(crate) struct Columns {
     /// All of them, generated ones included.
     names: Vec<CString>,
     /// Those that COPY loads when no column list is given.
@@ -124,24 +134,36 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(table: pg_sys::Oid) -> Self {
-        // SAFETY: the relation is locked by the caller; it is closed again with the lock kept. A column's name is a
-        // NUL-terminated array. A table that is gone yields no columns, and COPY says so.
+    /// Those of a locked table. One that is gone has none, and COPY says so.
+    pub(super) fn of(table: pg_sys::Oid) -> Self {
+        // SAFETY: the relation is locked by the caller; it is closed again with the lock kept.
         unsafe {
             let relation = pg_sys::try_relation_open(table, pg_sys::NoLock.cast_signed());
-            let (mut names, mut loaded) = (Vec::new(), Vec::new());
-            if !relation.is_null() {
-                for attribute in pg_compat::attributes((*relation).rd_att).iter().filter(|a| !a.attisdropped) {
-                    let name = CStr::from_ptr(attribute.attname.data.as_ptr()).to_owned();
-                    if attribute.attgenerated == 0 {
-                        loaded.push(name.clone());
-                    }
-                    names.push(name);
-                }
-                pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+            if relation.is_null() {
+                return Self { names: Vec::new(), loaded: Vec::new() };
             }
-            Self { names, loaded }
+            let columns = Self::of_descriptor((*relation).rd_att);
+            pg_sys::relation_close(relation, pg_sys::NoLock.cast_signed());
+            columns
         }
+    }
+
+    /// Those of rows.
+    ///
+    /// # Safety
+    /// The descriptor must be alive.
+    pub(crate) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> Self {
+        let (mut names, mut loaded) = (Vec::new(), Vec::new());
+        // SAFETY: the caller's promise. A column's name is a NUL-terminated array.
+        for attribute in unsafe { pg_compat::attributes(descriptor) }.iter().filter(|a| !a.attisdropped) {
+            // SAFETY: as above.
+            let name = unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_owned();
+            if attribute.attgenerated == 0 {
+                loaded.push(name.clone());
+            }
+            names.push(name);
+        }
+        Self { names, loaded }
     }
 }
 

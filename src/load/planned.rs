@@ -18,7 +18,7 @@ use super::owner::Owner;
 use super::prepare::{self, Left};
 use super::source::Incoming;
 use crate::last_run::Run;
-use crate::options::{raise, report};
+use crate::options::{Source, raise, report};
 use crate::referee::Opening;
 use crate::{pg_compat, pg_raw};
 
@@ -28,7 +28,8 @@ pub(super) struct Insert {
 }
 
 impl Insert {
-    /// The one for a table; `schema` is that of the extension, quoted.
+    /// The one for a table; `schema` is that of the extension, quoted. Without it the statement is one to plan only, which selects
+    /// some row.
     ///
     /// # Safety
     /// The relation must be open.
@@ -46,6 +47,10 @@ impl Insert {
             let table = [quoted(namespace), quoted((*(*relation).rd_rel).relname.data.as_ptr())].join(&b"."[..]);
             let list =
                 if columns.is_empty() { Vec::new() } else { [b"(", &columns.join(&b", "[..])[..], b") "].concat() };
+            let row = match schema.is_null() {
+                true => [b"NULL::", &table[..]].concat(),
+                false => [CStr::from_ptr(schema).to_bytes(), b".fastcsv_rows(NULL::", &table, b")"].concat(),
+            };
             let text = [
                 b"INSERT INTO ",
                 &table[..],
@@ -54,18 +59,26 @@ impl Insert {
                 b"OVERRIDING SYSTEM VALUE SELECT ",
                 &fields.join(&b", "[..]),
                 b" FROM (SELECT ",
-                CStr::from_ptr(schema).to_bytes(),
-                b".fastcsv_rows(NULL::",
-                &table,
-                b") AS r) AS loaded",
+                &row,
+                b" AS r) AS loaded",
             ];
             let text = CString::new(text.concat()).expect("names hold no NUL");
             Insert { text: pg_sys::pstrdup(text.as_ptr()) }
         }
     }
+
+    /// # Safety
+    /// Nothing with a destructor on the caller's frames.
+    unsafe fn parsed(&self) -> *mut pg_sys::RawStmt {
+        // SAFETY: the caller's promise; the parser returns a list of RawStmt.
+        unsafe {
+            let parsed = pg_raw::raw_parser(self.text, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+            pg_sys::list_nth(parsed, 0).cast()
+        }
+    }
 }
 
-/// Plans the statement. `columns` lists the numbers of the columns that the user must be allowed to insert into; null for all.
+/// Plans the statement. `columns` lists the numbers of the columns that the user must be allowed to insert into.
 ///
 /// It is not rewritten: COPY passes rules over and refuses row-level security, and what else the rewriter does is to add defaults for
 /// columns that the statement does not name.
@@ -75,16 +88,31 @@ impl Insert {
 ///
 /// # Safety
 /// The table must be locked; nothing with a destructor on the caller's frames.
-pub(super) unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: the caller's promise; the parser returns a list of RawStmt.
+unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the caller's promise.
     unsafe {
-        let parsed = pg_raw::raw_parser(insert.text, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-        let statement = pg_sys::list_nth(parsed, 0).cast::<pg_sys::RawStmt>();
-        let none = std::ptr::null_mut();
+        let (statement, none) = (insert.parsed(), std::ptr::null_mut());
         let query = pg_raw::parse_analyze_fixedparams(statement, insert.text, std::ptr::null(), 0, none);
-        if !columns.is_null() {
-            pg_compat::set_inserted_columns(query, columns);
-        }
+        pg_compat::set_inserted_columns(query, columns);
+        pg_raw::pg_plan_query(query, insert.text, 0, std::ptr::null_mut())
+    }
+}
+
+/// How the statement would be run, which it will not be. So no library is told of it but those that plan, and they find no identifier
+/// under which they might count it.
+///
+/// # Errors
+/// As for [`plan`].
+///
+/// # Safety
+/// As for [`plan`].
+pub(super) unsafe fn try_plan(insert: &Insert) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        (*parse).p_sourcetext = insert.text;
+        let query = pg_raw::transformTopLevelStmt(parse, insert.parsed());
+        pg_sys::free_parsestate(parse);
         pg_raw::pg_plan_query(query, insert.text, 0, std::ptr::null_mut())
     }
 }
@@ -99,13 +127,14 @@ pub(super) unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut p
 pub(super) unsafe fn run(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
+    source: Source,
     table: pg_sys::Oid,
     schema: *const c_char,
     owner: Owner,
 ) -> Result<u64, Left> {
     // SAFETY: the caller's promise. All lives in the current memory context, which lasts as long as the load.
     unsafe {
-        let opening = prepare::open(parse, statement, table)?;
+        let opening = prepare::open(parse, statement, source, table)?;
         if prepare::freezes(opening.options) {
             refuse_freeze(&opening, owner);
         }

@@ -5,14 +5,14 @@
 
 #![expect(unsafe_code, reason = "analyses a statement through PostgreSQL's parser")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 use pgrx::{PgList, pg_sys};
 
 use crate::options::Source;
 use crate::referee::Opening;
-use crate::{pg_compat, pg_raw, settings};
+use crate::{archive, pg_compat, pg_raw, settings};
 
 /// Why a load is left to COPY.
 pub(super) type Left = &'static str;
@@ -23,16 +23,17 @@ pub(super) type Left = &'static str;
 /// [`Left`]; and raises COPY's own errors.
 ///
 /// # Safety
-/// The statement must be a COPY FROM a file into the table, which is locked; nothing with a destructor on the caller's frames.
+/// The statement must be a COPY FROM the source into the table, which is locked; nothing with a destructor on the caller's frames.
 pub(super) unsafe fn prepare(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
+    source: Source,
     table: pg_sys::Oid,
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        worth_it((*statement).filename, (*statement).options)?;
-        open_if(parse, statement, table, |relation| fits(relation, (*statement).options))
+        worth_it(source, (*statement).options)?;
+        open_if(parse, statement, source, table, |relation| fits(relation, (*statement).options))
     }
 }
 
@@ -46,10 +47,11 @@ pub(super) unsafe fn prepare(
 pub(super) unsafe fn open(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
+    source: Source,
     table: pg_sys::Oid,
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
-    unsafe { open_if(parse, statement, table, |_| Ok(())) }
+    unsafe { open_if(parse, statement, source, table, |_| Ok(())) }
 }
 
 /// As [`open`], if the relation is fit for it.
@@ -59,12 +61,12 @@ pub(super) unsafe fn open(
 unsafe fn open_if(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
+    source: Source,
     table: pg_sys::Oid,
     is_fit: impl FnOnce(pg_sys::Relation) -> Result<(), Left>,
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        let source = Source { name: (*statement).filename, is_program: false };
         let relation = pg_sys::table_open(table, pg_sys::RowExclusiveLock.cast_signed());
         match is_fit(relation).and_then(|()| analyse(parse, statement, relation)) {
             Ok(condition) => Ok(Opening {
@@ -83,31 +85,45 @@ unsafe fn open_if(
     }
 }
 
-/// Is the file one that a worker might be started for?
+/// Is the input one that a worker might be started for? Nobody knows how much a program or the client has to say.
 ///
 /// # Safety
 /// Both must be a statement's.
-unsafe fn worth_it(name: *const c_char, options: *mut pg_sys::List) -> Result<(), Left> {
-    // SAFETY: the caller's promise; the name is a C string, and stat fills the struct on success.
+pub(super) unsafe fn worth_it(source: Source, options: *mut pg_sys::List) -> Result<(), Left> {
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut found = MaybeUninit::<libc::stat>::uninit();
-        if libc::stat(name, found.as_mut_ptr()) != 0 {
-            return Err("the file cannot be looked at");
-        }
-        let found = found.assume_init();
-        match found.st_mode & libc::S_IFMT {
-            // Nobody knows how long it is.
-            libc::S_IFIFO => {}
-            libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
-                return Err("the file is smaller than fastcsv.min_parallel_size");
-            }
-            libc::S_IFREG => {}
-            _ => return Err("the input is neither a regular file nor a FIFO"),
+        if !source.is_client() && !source.is_program {
+            is_large(source)?;
         }
         let is_csv = PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().all(|option| {
             CStr::from_ptr((*option).defname) != c"format" || CStr::from_ptr(pg_sys::defGetString(option)) == c"csv"
         });
         if is_csv { Ok(()) } else { Err("the format is not csv") }
+    }
+}
+
+/// Is the file large, or one of which nobody knows how large it is?
+///
+/// # Safety
+/// The source must be a file's.
+unsafe fn is_large(source: Source) -> Result<(), Left> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the caller's promise; stat fills the struct on success.
+    let found = unsafe {
+        if libc::stat(source.name, found.as_mut_ptr()) != 0 {
+            return Err("the file cannot be looked at");
+        }
+        found.assume_init()
+    };
+    match found.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => Ok(()),
+        // SAFETY: the caller's promise.
+        libc::S_IFREG if unsafe { archive::format_at(source) }.is_some() => Ok(()),
+        libc::S_IFREG if found.st_size.cast_unsigned() < settings::min_parallel_size().max(1) => {
+            Err("the file is smaller than fastcsv.min_parallel_size")
+        }
+        libc::S_IFREG => Ok(()),
+        _ => Err("the input is neither a regular file nor a FIFO"),
     }
 }
 
@@ -131,14 +147,15 @@ unsafe fn analyse(
             condition = analyse_condition(parse, item, (*statement).whereClause, relation)?;
         }
         let numbers = pg_raw::CopyGetAttnums((*relation).rd_att, relation, (*statement).attlist);
-        pg_compat::check_insert_privileges(parse, item, numbers);
-        let rls = pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, false);
+        // Before the privileges are asked for: somebody may keep a record of that, and COPY will ask for them again.
+        let rls = pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, true);
         if rls == pg_sys::CheckEnableRlsResult::RLS_ENABLED.cast_signed() {
             return Err("row-level security is enabled");
         }
         if pg_sys::XactReadOnly && !(*relation).rd_islocaltemp {
             return Err("the transaction is read-only");
         }
+        pg_compat::check_insert_privileges(parse, item, numbers);
         Ok(condition)
     }
 }

@@ -14,7 +14,7 @@ use crate::pg_raw;
 
 /// The arguments of `fastcsv_copy`, numbered as `sql/` declares them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Argument {
+pub(crate) enum Argument {
     Target,
     Filename,
     Columns,
@@ -35,6 +35,7 @@ pub(super) enum Argument {
     Format,
     ForceQuote,
     ConvertSelectively,
+    Compression,
 }
 
 /// COPY options with one word for a value: which argument gives it, COPY's name, and whether the argument is
@@ -63,21 +64,21 @@ const COLUMN_LISTS: [(Argument, &CStr); 4] = [
 ];
 
 /// The options of one call, those not given left out.
-pub(super) struct Options {
+pub(crate) struct Options {
     words: Vec<(Argument, &'static CStr, *mut c_char)>,
     column_lists: Vec<(&'static CStr, *mut pg_sys::Node)>,
 }
 
 impl Options {
-    /// Reads them from the call's arguments.
-    pub(super) fn read(call: &Call) -> Self {
+    /// Reads them from the call's arguments; `index` tells the place of each that there is, from 0.
+    pub(crate) fn read(call: &Call, index: impl Fn(Argument) -> Option<usize>) -> Self {
         let words = WORDS.iter().filter_map(|&(argument, name, any)| {
-            let index = argument as usize;
+            let index = index(argument)?;
             let value = if any { call.spelled(index) } else { call.text(index) };
             Some((argument, name, value?))
         });
         let column_lists = COLUMN_LISTS.iter().filter_map(|&(argument, name)| {
-            let columns = call.texts(argument as usize)?;
+            let columns = call.texts(index(argument)?)?;
             Some((name, column_list(&columns, name)))
         });
         let mut options = Self { words: words.collect(), column_lists: column_lists.collect() };
@@ -117,7 +118,7 @@ impl Options {
     }
 
     /// The options as COPY's parser would have left them.
-    pub(super) fn into_list(self) -> *mut pg_sys::List {
+    pub(crate) fn into_list(self) -> *mut pg_sys::List {
         let mut list = PgList::<pg_sys::DefElem>::new();
         // SAFETY: names and values are C strings that live as long as the statement; the nodes are allocated.
         unsafe {

@@ -3,7 +3,8 @@
 //! * A **file** can be read again: the referee gets it from that record on, and a [`Walker`] goes along and tells where each
 //!   record starts.
 //! * A **stream**'s bytes are gone; what is left of the segment has been shipped, with a few bytes of what follows it. If the
-//!   stream ends with that segment, or a record in it is too long for the threads, the rest of the stream follows.
+//!   stream ends with that segment, or a record in it is too long for the threads, the rest of the stream follows. Of a compressed
+//!   file the rest is decompressed here.
 
 #![expect(unsafe_code, reason = "reads through COPY's descriptor and stream, by pointer")]
 
@@ -61,6 +62,8 @@ pub(super) struct StreamInput {
     rest: RestFeed,
     /// Bytes of the rest that are the segment's own.
     own: u64,
+    /// Whether the rest is that of the whole input.
+    are_last: bool,
     /// Where the next segment starts; none if the referee reads to the end.
     until: Option<u64>,
 }
@@ -94,7 +97,10 @@ impl Input {
     pub(super) fn origin(&self, io: Io) -> Origin {
         match self {
             Input::File(file) => Origin::File { size: file.stamp.size, io },
-            Input::Stream(_) => Origin::Stream,
+            Input::Stream(input) => {
+                // SAFETY: the stream lives as long as this.
+                Origin::Stream { compression: unsafe { (*input.stream).archive() }.map(|(_, format)| format) }
+            }
         }
     }
 
@@ -102,7 +108,14 @@ impl Input {
     pub(super) fn for_worker(&self, job: &Job) -> worker::Input {
         match (self, &job.input) {
             (Input::Stream(input), job::Input::Stream { segment_size, .. }) => {
-                worker::Input::Stream(input.stream, (*segment_size).clamp(LEAST_ON_THEIR_WAY, MOST_ON_THEIR_WAY))
+                // SAFETY: the stream lives as long as this.
+                match unsafe { (*input.stream).archive() } {
+                    Some((descriptor, _)) => worker::Input::File(descriptor),
+                    None => {
+                        let capacity = (*segment_size).clamp(LEAST_ON_THEIR_WAY, MOST_ON_THEIR_WAY);
+                        worker::Input::Stream(input.stream, capacity)
+                    }
+                }
             }
             (Input::File(input), _) => worker::Input::File(input.file.descriptor()),
             (Input::Stream(_), job::Input::File { .. }) => unreachable!("the job is about this input"),
@@ -132,19 +145,20 @@ impl Input {
     pub(super) fn change(&self) -> io::Result<Option<Change>> {
         match self {
             Input::File(input) => Ok(input.stamp.change(input.file.stamp()?)),
-            Input::Stream(_) => Ok(None),
+            // SAFETY: the stream lives as long as this.
+            Input::Stream(input) => unsafe { (*input.stream).change() },
         }
     }
 
-    /// The bytes of a segment from an anomaly on have come.
+    /// The bytes of a segment from an anomaly on have come. They may be the last of the input.
     ///
     /// # Errors
     /// If there is no memory to keep them.
-    pub(super) fn keep_rest(&mut self, rest: &[u8], mark: Mark) -> io::Result<()> {
+    pub(super) fn keep_rest(&mut self, rest: &[u8], mark: Mark, are_last: bool) -> io::Result<()> {
         match self {
             Input::File(_) => unreachable!("a file is read again"),
             Input::Stream(input) => {
-                input.own = mark.length.into();
+                (input.own, input.are_last) = (mark.length.into(), are_last);
                 input.rest.keep(rest)
             }
         }
@@ -232,7 +246,7 @@ impl StreamInput {
             return Err("the input ends with its first record");
         };
         let (dialect, rest) = (dialect.with_line_end(line_end), RestFeed::default());
-        Ok((Input::Stream(StreamInput { stream, dialect, rest, own: 0, until: None }), base))
+        Ok((Input::Stream(StreamInput { stream, dialect, rest, own: 0, are_last: false, until: None }), base))
     }
 
     fn begin_reread(&mut self, worker: &mut Worker, base: Checkpoint, is_last: bool) -> io::Result<NonNull<dyn Feed>> {
@@ -242,10 +256,13 @@ impl StreamInput {
             return Ok(NonNull::from(&mut self.rest));
         }
         self.until = None;
-        worker.give_stream_back(self.rest.bytes(), true)?;
-        self.rest.forget();
         // SAFETY: the stream lives as long as this, and the worker has done with it.
         let stream = unsafe { &mut *self.stream };
+        match stream.archive() {
+            Some(_) => stream.go_on_at(base.byte, self.rest.bytes(), self.are_last)?,
+            None => worker.give_stream_back(self.rest.bytes(), true)?,
+        }
+        self.rest.forget();
         stream.follow(&self.dialect, base);
         Ok(NonNull::from(stream))
     }

@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 use fastcsv_engine::convert::Settings;
+use fastcsv_engine::decompress;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
 use fastcsv_engine::filter::Filter;
@@ -67,7 +68,10 @@ pub(crate) enum Origin {
         size: u64,
         io: Io,
     },
-    Stream,
+    Stream {
+        /// How the file is compressed that it comes from, if it is one.
+        compression: Option<decompress::Format>,
+    },
 }
 
 impl Origin {
@@ -75,7 +79,7 @@ impl Origin {
     fn length(self, start: u64) -> u64 {
         match self {
             Origin::File { size, .. } => size - start,
-            Origin::Stream => 1 << 40,
+            Origin::Stream { .. } => 1 << 40,
         }
     }
 }
@@ -144,7 +148,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
             },
             output,
             settings,
-            text: if wanted.places && matches!(wanted.origin, Origin::Stream) { TEXT_SHOWN } else { 0 },
+            text: if wanted.places && matches!(wanted.origin, Origin::Stream { .. }) { TEXT_SHOWN } else { 0 },
             threads: budget.threads as usize,
             longest_record: budget.longest_record as usize,
             level: settings::simd().map(str::to_owned),
@@ -324,7 +328,9 @@ impl Budget {
         let start = wanted.start;
         match wanted.origin {
             Origin::File { size, io } => Input::File { start, size, range_size: self.range_size, io },
-            Origin::Stream => Input::Stream { start, segment_size: self.range_size as usize },
+            Origin::Stream { compression } => {
+                Input::Stream { start, segment_size: self.range_size as usize, compression }
+            }
         }
     }
 

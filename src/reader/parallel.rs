@@ -267,9 +267,9 @@ impl Parallel {
                         return Ok(Item::InSlot { place: Some(place) });
                     }
                     Some((EntryKind::Record, mark, length)) => (*this).hold(mark, length),
-                    Some((EntryKind::Rest, mark, length)) => {
+                    Some((kind @ (EntryKind::Rest | EntryKind::LastRest), mark, length)) => {
                         let rest = std::slice::from_raw_parts((*this).tuple.t_data.cast::<u8>(), length as usize);
-                        if let Err(error) = (*this).input.keep_rest(rest, mark) {
+                        if let Err(error) = (*this).input.keep_rest(rest, mark, kind == EntryKind::LastRest) {
                             (*this).raise_read_error(&error);
                         }
                     }
@@ -537,6 +537,7 @@ impl Parallel {
             Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
             Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
             Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
+            Outcome::Damaged => self.raise_damaged(),
         }
         // SAFETY: the referee lives as long as the scan.
         unsafe { Referee::report_position(self.referee, self.base.byte) };
@@ -596,6 +597,16 @@ impl Parallel {
         self.is_done = true;
         self.worker.consumer.ring().stop();
         self.worker.wake();
+    }
+
+    /// Raises what is wrong with a compressed file; but one that was cut short meanwhile is not damaged.
+    fn raise_damaged(&self) -> ! {
+        if self.input.change().is_ok_and(|change| change == Some(Change::Shorter)) {
+            self.raise_read_error(&io::ErrorKind::UnexpectedEof.into());
+        }
+        let detail = self.worker.damage();
+        // SAFETY: the referee lives as long as the scan.
+        unsafe { Referee::raise_damaged(self.referee, self.base, detail) }
     }
 
     /// Raises an error of reading, in the context of the first record that the awaited ticket lacks.

@@ -199,6 +199,19 @@ fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source)
 	return fileno(cstate->copy_file);
 }
 
+/*
+ * COPY, which has opened a regular file and not read from it yet, is to read what the file stands for through a callback from
+ * now on. How much that is nobody knows. Returns the descriptor.
+ */
+int32
+fastcsv_shim_take_file(CopyFromState cstate, copy_data_source_cb source)
+{
+	cstate->copy_src = COPY_CALLBACK;
+	cstate->data_source_cb = source;
+	pgstat_progress_update_param(PROGRESS_COPY_BYTES_TOTAL, 0);
+	return fileno(cstate->copy_file);
+}
+
 /* Has the input's end been seen, by whoever has read it? */
 void
 fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end)
@@ -302,6 +315,17 @@ fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char 
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not %s file \"%s\": %m", doing, name)));
+}
+
+/* Raises the error for a compressed file in which something is wrong, or that needs more memory than we take. */
+void
+fastcsv_shim_raise_damaged(const char *name, const char *detail, bool needs_memory)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+			 errmsg("could not decompress file \"%s\"", name),
+			 errdetail("%s", detail),
+			 needs_memory ? errhint("Compress it again with a window of at most 128 MB (for zstd: --long=27).") : 0));
 }
 
 /* Raises the error for a file that is shorter than it was when the read began, or holds other bytes. */

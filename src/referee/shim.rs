@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::io;
 use std::mem::MaybeUninit;
 
+use fastcsv_engine::decompress;
 use pgrx::pg_sys;
 
 use crate::memory;
@@ -183,8 +184,28 @@ pub(crate) fn raise_read_error(error: &io::Error, name: *const c_char) -> ! {
     }
 }
 
+/// A text in PostgreSQL's memory, for what is raised: whoever owns one with a destructor must let go of it before.
+pub(crate) fn palloced(text: &str) -> *const c_char {
+    let length = text.bytes().position(|byte| byte == 0).unwrap_or(text.len());
+    // SAFETY: copies so many bytes, and adds a NUL.
+    unsafe { pg_sys::pnstrdup(text.as_ptr().cast(), length) }
+}
+
+/// Raises the error of a compressed file in which something is wrong.
+///
+/// # Safety
+/// Both must be C strings.
+pub(crate) unsafe fn raise_damaged(name: *const c_char, detail: *const c_char) -> ! {
+    // SAFETY: the caller's promise. Nothing here has a destructor.
+    unsafe {
+        let needs_memory = CStr::from_ptr(detail).to_bytes() == decompress::NEEDS_TOO_MUCH.as_bytes();
+        fastcsv_shim_raise_damaged(name, detail, needs_memory)
+    }
+}
+
 unsafe extern "C-unwind" {
     pub(crate) fn fastcsv_shim_raise_changed(name: *const c_char, is_shorter: bool) -> !;
+    fn fastcsv_shim_raise_damaged(name: *const c_char, detail: *const c_char, needs_memory: bool) -> !;
     fn fastcsv_shim_raise_file_error(error_number: i32, doing: *const c_char, name: *const c_char) -> !;
     pub(crate) fn fastcsv_shim_start_at(state: pg_sys::CopyFromState, line_number: u64, line_end: i32);
     pub(crate) fn fastcsv_shim_restart(
@@ -204,6 +225,7 @@ unsafe extern "C-unwind" {
     );
     fn fastcsv_shim_view_options(state: pg_sys::CopyFromState, options: *mut CopyOptions);
     pub(crate) fn fastcsv_shim_take_stream(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
+    pub(crate) fn fastcsv_shim_take_file(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
     pub(crate) fn fastcsv_shim_set_at_end(state: pg_sys::CopyFromState, at_end: bool);
     fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
     fn fastcsv_shim_view_error(view: *mut ErrorView);

@@ -20,6 +20,7 @@ use super::shared::{JOB_FACTOR, Refusal, Shared, Verdict};
 use crate::fault::Fault;
 use crate::options::{raise, report};
 use crate::pg_raw;
+use crate::referee::shim;
 use crate::settings;
 use crate::stream::{Stream, wait_for};
 
@@ -29,7 +30,7 @@ const LONGEST_SLEEP: i64 = 1000;
 
 /// What a worker reads.
 pub(crate) enum Input {
-    /// The file behind a descriptor.
+    /// The file behind a descriptor, which the worker opens and reads itself.
     File(RawFd),
     /// A stream, of which so many bytes are on their way at once.
     Stream(*mut Stream, usize),
@@ -219,6 +220,11 @@ impl Worker {
             raise(error.set_hint("It was terminated, or could not start; the server's log may tell more."));
         }
         Ok(())
+    }
+
+    /// What is wrong with a compressed file, once a ticket has ended with that; in PostgreSQL's memory.
+    pub(crate) fn damage(&self) -> *const c_char {
+        shim::palloced(&self.shared().damage())
     }
 
     /// Threads that were started, and the most memory they held, in bytes, the ring included.

@@ -7,21 +7,18 @@
 #![expect(unsafe_code, reason = "a background worker's main function, which attaches shared memory")]
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::mem::MaybeUninit;
-use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use fastcsv_engine::byte_ring::{ByteRing, Reader};
-use fastcsv_engine::job::{self, Io, Job};
-use fastcsv_engine::mapping::Mapping;
-use fastcsv_engine::pipeline::{Input, Pipeline, ReadAt, StartError, Wake};
+use fastcsv_engine::job::Job;
+use fastcsv_engine::pipeline::{Pipeline, StartError, Wake};
 use fastcsv_engine::ring::Ring;
 use pgrx::pg_sys;
 
+use super::input::open_input;
 use super::shared::{JOB_FACTOR, Refusal, Shared};
 use crate::fault::Point;
 use crate::memory;
@@ -66,7 +63,7 @@ pub(crate) fn run(handle: pg_sys::Datum) {
 }
 
 /// Why the worker does nothing.
-enum Failure {
+pub(super) enum Failure {
     /// Something that the session can do without.
     Refused(Refusal),
     /// Something that should not happen.
@@ -103,93 +100,6 @@ fn start(shared: &'static Shared, job: &[u8], ring: Ring) -> Result<Pipeline, Fa
         StartError::Threads(_) => Refusal::NoThread.into(),
         error => Failure::Failed(error.to_string()),
     })
-}
-
-/// Opens the file, and maps it if the job says so; or attaches to the stream.
-fn open_input(shared: &'static Shared, input: &job::Input) -> Result<Input, Failure> {
-    let panics = AtomicU64::new(shared.fault.at(Point::ThreadPanic).unwrap_or(0));
-    if let job::Input::Stream { .. } = input {
-        // SAFETY: the backend has made the ring before it registered us, and writes into it; nobody else reads.
-        let reader = unsafe {
-            let base = NonNull::from(shared).cast::<u8>();
-            ByteRing::attach(base.add(shared.stream_offset)).reader()
-        };
-        return Ok(Input::Stream(Box::new(Watched { file: Incoming { reader, shared }, panics })));
-    }
-    let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
-    match *input {
-        job::Input::File { size, io: Io::Mmap, .. } => {
-            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
-            // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
-            // without a check.
-            let mapping = unsafe { Mapping::new(file, size) };
-            let mapping = mapping.map_err(|_| Refusal::NoMapping)?;
-            Ok(Input::File(Box::new(Watched { file: mapping, panics })))
-        }
-        _ => Ok(Input::File(Box::new(Watched { file, panics }))),
-    }
-}
-
-/// A stream's bytes, which the backend is told of when there is room for more.
-struct Incoming {
-    reader: Reader,
-    shared: &'static Shared,
-}
-
-impl Read for Incoming {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer);
-        if self.reader.must_wake_writer() {
-            wake(&self.shared.backend_latch);
-        }
-        read
-    }
-}
-
-/// The input, as long as there is memory to work with.
-struct Watched<R> {
-    file: R,
-    /// For tests: the number of the read that panics; 0 for none.
-    panics: AtomicU64,
-}
-
-impl<R> Watched<R> {
-    /// # Errors
-    /// If memory has run out.
-    fn look(&self) -> io::Result<()> {
-        if memory::ran_out() {
-            return Err(io::Error::from_raw_os_error(libc::ENOMEM));
-        }
-        if self.panics.load(Ordering::Relaxed) != 0 {
-            assert!(self.panics.fetch_sub(1, Ordering::Relaxed) != 1, "fault point thread-panic");
-        }
-        Ok(())
-    }
-}
-
-impl<R: Read> Read for Watched<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.look()?;
-        self.file.read(buffer)
-    }
-}
-
-impl<R: ReadAt> ReadAt for Watched<R> {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.look()?;
-        self.file.read_at(buffer, offset)
-    }
-
-    fn slice(&self, from: u64, to: u64) -> Option<&[u8]> {
-        if self.look().is_err() { None } else { self.file.slice(from, to) }
-    }
-
-    fn failure(&self) -> Option<io::Error> {
-        if memory::ran_out() {
-            return Some(io::Error::from_raw_os_error(libc::ENOMEM));
-        }
-        self.file.failure()
-    }
 }
 
 /// Sleeps until there is nothing left to do.
@@ -236,16 +146,6 @@ unsafe extern "C-unwind" fn end_early(_code: i32, _argument: pg_sys::Datum) {
     end_pipeline();
 }
 
-/// The file that the backend has open, and no other that has taken its name since.
-fn open_file(shared: &Shared) -> io::Result<File> {
-    let file = File::open(format!("/proc/{}/fd/{}", shared.backend, shared.descriptor))?;
-    let found = file.metadata()?;
-    if (found.dev(), found.ino()) != (shared.device, shared.inode) {
-        return Err(io::Error::other("it is not the one that the session has opened"));
-    }
-    Ok(file)
-}
-
 /// Starts a thread with all signals blocked but that of a mapped page which is not there: they are the main thread's.
 fn spawn_thread(body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
@@ -281,7 +181,7 @@ impl Wake for Wakers {
 }
 
 /// Sets a latch, if it is known.
-fn wake(latch: &AtomicPtr<pg_sys::Latch>) {
+pub(super) fn wake(latch: &AtomicPtr<pg_sys::Latch>) {
     let latch = latch.load(Ordering::Acquire);
     if !latch.is_null() {
         // SAFETY: latches lie in the main shared memory, which lasts as long as any process. SetLatch may be called

@@ -50,9 +50,11 @@ pub(super) struct Shared {
     verdict: AtomicU32,
     pub(super) threads: AtomicU32,
     message: UnsafeCell<[u8; MESSAGE]>,
+    damage: UnsafeCell<[u8; MESSAGE]>,
 }
 
-// SAFETY: the message is written by whoever has moved the verdict to FAILING, and read only after FAILED.
+// SAFETY: the message is written by whoever has moved the verdict to FAILING, and read only after FAILED. The damage is
+// written by the one thread that reads the input, before it finishes the ticket that tells of it.
 unsafe impl Sync for Shared {}
 
 /// What has become of the worker, as far as it says so itself.
@@ -144,6 +146,7 @@ impl Shared {
             verdict: AtomicU32::new(WORKING),
             threads: AtomicU32::new(0),
             message: UnsafeCell::new([0; MESSAGE]),
+            damage: UnsafeCell::new([0; MESSAGE]),
         }
     }
 
@@ -169,13 +172,8 @@ impl Shared {
         if self.verdict.compare_exchange(WORKING, FAILING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return;
         }
-        let mut length = message.len().min(MESSAGE - 1);
-        while !message.is_char_boundary(length) {
-            length -= 1;
-        }
         // SAFETY: only who has moved the verdict to FAILING writes here, and nobody reads before FAILED.
-        let place = unsafe { &mut *self.message.get() };
-        place[..length].copy_from_slice(&message.as_bytes()[..length]);
+        write_text(unsafe { &mut *self.message.get() }, message);
         self.verdict.store(FAILED, Ordering::Release);
     }
 
@@ -203,8 +201,36 @@ impl Shared {
             return String::new();
         }
         // SAFETY: after FAILED nobody writes here any more.
-        let place = unsafe { &*self.message.get() };
-        let length = place.iter().position(|byte| *byte == 0).unwrap_or(MESSAGE);
-        String::from_utf8_lossy(&place[..length]).into_owned()
+        read_text(unsafe { &*self.message.get() })
     }
+
+    /// Notes what is wrong with the input.
+    ///
+    /// # Safety
+    /// Only the thread that reads the input may do so, before it finishes the ticket that tells of it.
+    pub(super) unsafe fn note_damage(&self, text: &str) {
+        // SAFETY: the caller's promise; nobody reads before that ticket is finished.
+        write_text(unsafe { &mut *self.damage.get() }, text);
+    }
+
+    /// What is wrong with the input, after a ticket has told that something is.
+    pub(super) fn damage(&self) -> String {
+        // SAFETY: nothing is read of the input, and nothing written here, after such a ticket.
+        read_text(unsafe { &*self.damage.get() })
+    }
+}
+
+/// Writes as much of a text as there is room for, with a zero behind it.
+fn write_text(place: &mut [u8; MESSAGE], text: &str) {
+    let mut length = text.len().min(MESSAGE - 1);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    place[..length].copy_from_slice(&text.as_bytes()[..length]);
+    place[length] = 0;
+}
+
+fn read_text(place: &[u8; MESSAGE]) -> String {
+    let length = place.iter().position(|byte| *byte == 0).unwrap_or(MESSAGE);
+    String::from_utf8_lossy(&place[..length]).into_owned()
 }

@@ -2,14 +2,15 @@
 """Hold fastcsv against PostgreSQL itself: every case runs twice on the same live server, once through the
 reference (core COPY, or file_fdw) and once through fastcsv, and the two outcomes must be the same.
 
-  run.py --host SOCKETDIR --port N --mode fdw|copy|hook [--user U] [--cases cases.jsonl] [--dir DIR]
-         [--program] [--fifo PATH] [--option NAME=VALUE]... [--set NAME=VALUE]... [--parallel] [--only SUBSTRING]
+  run.py --host SOCKETDIR --port N --mode fdw|copy|hook|stdin [--user U] [--cases cases.jsonl] [--dir DIR]
+         [--program] [--fifo PATH] [--message BYTES] [--option NAME=VALUE]... [--set NAME=VALUE]... [--parallel] [--only SUBSTRING]
          [--known known.json] [--context ignore] [-v]
 
 modes
   fdw    reference: file_fdw foreign table        candidate: foreign table on SERVER fastcsv
   copy   reference: COPY t FROM 'file'            candidate: SELECT fastcsv_copy('t', 'file', ...)
   hook   reference: COPY, acceleration off        candidate: the same COPY, fastcsv.accelerate_copy = on
+  stdin  as hook, but the client sends the file; the candidate's in messages of so many bytes
 
 Compared: rows in order and their count, or SQLSTATE, message, detail, hint, the schema/table/column/datatype/
 constraint fields, and CONTEXT. The candidate may add context lines of its own AFTER the reference's lines.
@@ -83,10 +84,10 @@ def prepare(conn):
         conn.must(s)
 
 
-def watched(conn, statement, paths):
-    """Runs a statement; its result says how it ran if that is not in order."""
+def watched(conn, statement, paths, messages=None):
+    """Runs a statement, for which the client may have data; its result says how it ran if that is not in order."""
     before = last_run(conn) if paths else None
-    r = conn.exec(statement)
+    r = conn.exec(statement) if messages is None else conn.copy_in(statement, messages)
     if paths and r["kind"] != "error":
         wrong = paths.note(before, last_run(conn))
         if wrong:
@@ -94,7 +95,7 @@ def watched(conn, statement, paths):
     return r
 
 
-def run_load(conn, case, path, statement, settings, paths=None):
+def run_load(conn, case, statement, settings, paths=None, messages=None):
     prepare(conn)
     for s in case.get("pre", []):
         conn.must(s)
@@ -104,7 +105,7 @@ def run_load(conn, case, path, statement, settings, paths=None):
         conn.must(s)
     for s in settings + case.get("session", []):
         conn.must(s)
-    r = watched(conn, statement, paths)
+    r = watched(conn, statement, paths, messages)
     if r["kind"] == "error":
         conn.exec("ROLLBACK")
         res = dict(r)
@@ -137,6 +138,11 @@ def run_scan(conn, case, path, server, settings, program, more=(), paths=None):
     return res
 
 
+def cut(data, size):
+    """The messages in which a client sends the data."""
+    return None if data is None else [data[at:at + size] for at in range(0, len(data), size)]
+
+
 def differences(ref, got, context):
     if ref["kind"] != got["kind"]:
         return ["kind: expected %s, got %s" % (brief(ref), brief(got))]
@@ -159,11 +165,12 @@ def main():
     ap.add_argument("--host", required=True)
     ap.add_argument("--port", default="5432")
     ap.add_argument("--user", default="postgres")
-    ap.add_argument("--mode", choices=["fdw", "copy", "hook"], required=True)
+    ap.add_argument("--mode", choices=["fdw", "copy", "hook", "stdin"], required=True)
     ap.add_argument("--cases", default=os.path.join(HERE, "cases.jsonl"))
     ap.add_argument("--dir", help="folder the case files lie in, as the server sees it (default: beside the cases)")
     ap.add_argument("--program", action="store_true", help="scans read the output of a program that prints the file")
     ap.add_argument("--fifo", metavar="PATH", help="loads of the candidate read a FIFO, made there for each")
+    ap.add_argument("--message", type=int, default=8192, help="bytes of a message of the candidate's client")
     ap.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     ap.add_argument("--parallel", action="store_true")
@@ -187,6 +194,7 @@ def main():
         c.must("CREATE EXTENSION IF NOT EXISTS file_fdw")
         c.exec("CREATE SERVER cases_file FOREIGN DATA WRAPPER file_fdw")
         c.must("CREATE EXTENSION IF NOT EXISTS fastcsv")
+        c.must("LOAD 'fastcsv'")
     paths = Paths() if a.parallel else None
     same = skipped = 0
     failed, healed = [], []
@@ -196,9 +204,9 @@ def main():
             continue
         conn, path = conns[case.get("db", "utf8")], os.path.join(folder, case["file"])
         fifo = None
+        if (a.fifo or a.mode == "stdin") and not os.path.isfile(path):
+            continue
         if a.mode == "copy":
-            if a.fifo and not os.path.isfile(path):
-                continue
             candidate = function_sql(case, a.fifo or path)
             if candidate is None:
                 skipped += 1
@@ -208,12 +216,15 @@ def main():
                 ref = run_scan(conn, case, path, "cases_file", [], a.program)
                 got = run_scan(conn, case, path, "fastcsv", settings, a.program, more, paths)
             elif a.mode == "copy":
-                ref = run_load(conn, case, path, copy_sql(case, path), [])
+                ref = run_load(conn, case, copy_sql(case, path), [])
                 fifo = fifos.Fifo(a.fifo, open(path, "rb").read()) if a.fifo else None
-                got = run_load(conn, case, path, candidate, settings, paths)
+                got = run_load(conn, case, candidate, settings, paths)
             else:
-                ref = run_load(conn, case, path, copy_sql(case, path), ["SET fastcsv.accelerate_copy = off"])
-                got = run_load(conn, case, path, copy_sql(case, path), settings + ["SET fastcsv.accelerate_copy = on"])
+                statement = copy_sql(case, path if a.mode == "hook" else None)
+                data = open(path, "rb").read() if a.mode == "stdin" else None
+                ref = run_load(conn, case, statement, ["SET fastcsv.accelerate_copy = off"], None, cut(data, 65536))
+                on = settings + ["SET fastcsv.accelerate_copy = on"]
+                got = run_load(conn, case, statement, on, paths, cut(data, a.message))
             why = differences(ref, got, a.context == "compare")
         except RuntimeError as e:
             why = ["could not run: %s" % e]

@@ -167,6 +167,6 @@ def idle_timeout(t):
 def transaction_timeout(t):
     if t.session.version < 170000:
         return
-    t.session.must("SET transaction_timeout = '300ms'")
+    t.session.must("SET transaction_timeout = '2s'")
     t.start_at_gate()
-    t.expect_error(t.within(SOON), "25P04", "terminating connection due to transaction timeout")
+    t.expect_error(t.within(2 + SOON), "25P04", "terminating connection due to transaction timeout")

@@ -26,6 +26,7 @@ def array(names):
 
 
 def copy_sql(case, path):
+    """The COPY of a file, or of STDIN where there is no path."""
     parts = []
     for k, v in case["options"]:
         if v is None:
@@ -39,7 +40,7 @@ def copy_sql(case, path):
     cols = case.get("columns")
     return "COPY %s%s FROM %s WITH (%s)%s" % (
         case.get("target_sql", "t"), " (%s)" % ", ".join(ident(c) for c in cols) if cols else "",
-        lit(path), ", ".join(parts), " WHERE " + case["where"] if case.get("where") else "")
+        lit(path) if path else "STDIN", ", ".join(parts), " WHERE " + case["where"] if case.get("where") else "")
 
 
 def function_sql(case, path):

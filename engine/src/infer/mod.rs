@@ -26,7 +26,7 @@ mod wire;
 
 pub use column::{Column, Refusal, WORDS};
 pub use findings::{Findings, Ragged};
-pub use read::{Interrupted, survey};
+pub use read::survey;
 pub use sniff::{Given, Sniffed, SniffedEncoding, sniff};
 pub use survey::Surveyor;
 pub use types::{Candidates, Type};

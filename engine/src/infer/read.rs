@@ -10,26 +10,11 @@ use crate::pipeline::{ReadAt, patiently};
 /// Bytes surveyed at once.
 const CHUNK: usize = 256 * 1024;
 
-/// A survey that was told to stop, or ended early.
-#[derive(Debug)]
-pub enum Interrupted {
-    /// The record that starts at this line (0-based, from the start of the survey) is too long, or its last quote never
-    /// closes. What was found before it is there.
-    At(Findings),
-    /// The file could not be read.
-    Read(io::Error),
-}
-
-impl From<io::Error> for Interrupted {
-    fn from(error: io::Error) -> Interrupted {
-        Interrupted::Read(error)
-    }
-}
-
-/// Surveys the records from `start` on of a file of that size, at most so many. A record longer than `longest` ends it.
+/// Surveys the records from `start` on of a file of that size, at most so many. Returns what was
+/// found, and whether it was cut off: at a record that is longer than `longest`, or whose last quote never closes.
 ///
 /// # Errors
-/// See [`Interrupted`]. Reading is the caller's, who may fail it to be let out.
+/// Those of reading, which is the caller's, who may fail it to be let out; that memory ran out.
 pub fn survey(
     surveyor: Surveyor,
     source: &dyn ReadAt,
@@ -38,7 +23,7 @@ pub fn survey(
     size: u64,
     most: u64,
     longest: usize,
-) -> Result<Findings, Interrupted> {
+) -> io::Result<(Findings, bool)> {
     let mut surveyor = surveyor;
     let mut buffer = Vec::new();
     let mut position = start;
@@ -56,12 +41,12 @@ pub fn survey(
         if taken > 0 {
             length = CHUNK;
         } else if is_end || length >= longest {
-            return Err(Interrupted::At(surveyor.into_findings()));
+            return Ok((surveyor.into_findings(), true));
         } else {
             length = longest.min(2 * length);
         }
     }
-    Ok(surveyor.into_findings())
+    Ok((surveyor.into_findings(), false))
 }
 
 fn out_of_memory() -> io::Error {

@@ -179,5 +179,5 @@ fn end_of_records(boundaries: &Boundaries, limit: usize, most: u64) -> usize {
 /// How many records end in the first so many bytes.
 fn count_records(boundaries: &Boundaries, bytes: usize) -> usize {
     let ends = boundaries.ends();
-    boundaries.records().partition_point(|fields| (ends[*fields as usize - 1] & !QUOTED) as usize + 1 <= bytes)
+    boundaries.records().partition_point(|fields| ((ends[*fields as usize - 1] & !QUOTED) as usize) < bytes)
 }

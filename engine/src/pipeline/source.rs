@@ -71,6 +71,7 @@ impl From<io::Error> for Stop {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Stop::Ticket(Outcome::Short, 0),
             io::ErrorKind::OutOfMemory => Stop::Ticket(Outcome::OutOfMemory, 0),
+            io::ErrorKind::InvalidData => Stop::Ticket(Outcome::Damaged, 0),
             _ => Stop::Ticket(Outcome::ReadError, error.raw_os_error().unwrap_or(0)),
         }
     }

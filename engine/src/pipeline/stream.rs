@@ -47,7 +47,7 @@ struct Cutting {
 
 impl Streams {
     pub(super) fn new(job: &Job, input: Box<dyn Read + Send>) -> Streams {
-        let job::Input::Stream { start, segment_size } = job.input else {
+        let job::Input::Stream { start, segment_size, .. } = job.input else {
             panic!("a job over a file needs a file");
         };
         let (sender, segments) = unbounded();
@@ -239,10 +239,8 @@ fn end_at(
 fn ship_rest(segment: &Segment, position: usize, out: &mut Output<'_>) -> Result<(), Stop> {
     let byte = segment.start + position as u64;
     let length = (segment.length - position) as u32;
-    out.push(
-        EntryKind::Rest,
-        Some(Mark { byte, length, ..Mark::default() }),
-        &segment.bytes[position..segment.genuine],
-    )?;
+    let ends_here = segment.is_last && segment.content == Content::Records;
+    let kind = if ends_here { EntryKind::LastRest } else { EntryKind::Rest };
+    out.push(kind, Some(Mark { byte, length, ..Mark::default() }), &segment.bytes[position..segment.genuine])?;
     out.publish()
 }

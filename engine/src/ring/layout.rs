@@ -56,6 +56,8 @@ pub enum Outcome {
     Short,
     /// Memory ran out.
     OutOfMemory,
+    /// What the input's bytes stand for cannot be made out behind [`Summary::end`]: a compressed file is damaged.
+    Damaged,
 }
 
 /// What a thread tells of its ticket when it finishes it. Counts are of the records up to [`Summary::end`].

@@ -89,7 +89,7 @@ fn run_stream(job: &Job, content: &[u8], way: &Way) -> Delivered {
     let ring = byte_ring(way.capacity);
     // SAFETY: one of each.
     let (writer, reader) = unsafe { (ring.writer(), ring.reader()) };
-    let input = job::Input::Stream { start: 0, segment_size: way.segment_size };
+    let input = job::Input::Stream { start: 0, segment_size: way.segment_size, compression: None };
     let job = Job { input, ..job.clone() };
     let started = AtomicUsize::new(0);
     let one: Spawn<'_> = &|body| match started.fetch_add(1, Ordering::Relaxed) {
@@ -132,7 +132,7 @@ impl Prefix {
         let mut first = 0;
         for &(summary, last) in &delivered.tickets {
             for (kind, mark, payload) in &delivered.entries[first..last] {
-                if *kind != EntryKind::Rest {
+                if !is_rest(*kind) {
                     prefix.entries.push((*kind, prefix.place(mark.expect("rows come with places")), payload.clone()));
                 }
             }
@@ -163,18 +163,22 @@ impl Prefix {
     }
 }
 
+fn is_rest(kind: EntryKind) -> bool {
+    matches!(kind, EntryKind::Rest | EntryKind::LastRest)
+}
+
 /// Each segment with an anomaly ships its own rest, and some of what follows.
 fn check_rests(delivered: &Delivered, content: &[u8]) {
     let mut first = 0;
     for &(summary, last) in &delivered.tickets {
-        let rests: Vec<_> =
-            delivered.entries[first..last].iter().filter(|(kind, ..)| *kind == EntryKind::Rest).collect();
+        let rests: Vec<_> = delivered.entries[first..last].iter().filter(|(kind, ..)| is_rest(*kind)).collect();
         assert_eq!(rests.len(), usize::from(summary.outcome == Outcome::Anomaly));
-        for (_, mark, payload) in rests {
+        for (kind, mark, payload) in rests {
             let mark = mark.expect("a rest has its place");
             assert_eq!(mark.byte, summary.end);
             let rest = &content[mark.byte as usize..];
             assert!(rest.starts_with(payload), "it is what the stream holds");
+            assert!(*kind == EntryKind::Rest || payload.len() == rest.len(), "nothing follows the last rest");
             let own = mark.length as usize;
             assert!(payload.len() == rest.len() || summary.is_last || payload.len() == own + 4, "four bytes follow");
         }
@@ -183,7 +187,7 @@ fn check_rests(delivered: &Delivered, content: &[u8]) {
 }
 
 fn csv_job(columns: usize, line_end: LineEnd, escape: u8, output: Output) -> Job {
-    let job = job(columns, line_end, job::Input::Stream { start: 0, segment_size: 1 });
+    let job = job(columns, line_end, job::Input::Stream { start: 0, segment_size: 1, compression: None });
     Job { syntax: Syntax { escape, ..job.syntax }, output, ..job }
 }
 
@@ -291,7 +295,7 @@ fn whole_records_do_not_wait_for_a_full_segment() {
     let ring = byte_ring(1000);
     // SAFETY: one of each.
     let (mut writer, reader) = unsafe { (ring.writer(), ring.reader()) };
-    let input = job::Input::Stream { start: 0, segment_size: 1 << 20 };
+    let input = job::Input::Stream { start: 0, segment_size: 1 << 20, compression: None };
     let job = Job { input, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     let blocks = AtomicUsize::new(0);
     let (seen, feeder_sees) = (&blocks, &blocks);
@@ -330,7 +334,7 @@ fn a_stream_that_fails_says_so_behind_what_came_before() {
             }
         }
     }
-    let input = job::Input::Stream { start: 0, segment_size: 4 };
+    let input = job::Input::Stream { start: 0, segment_size: 4, compression: None };
     let job = Job { input, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     let delivered = run(job, Input::Stream(Box::new(Failing(b"a,b\nc,d\ne,f\n"))), GEOMETRY, |_| ());
     let (last, entries) = delivered.tickets.last().unwrap();

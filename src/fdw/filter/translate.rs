@@ -256,10 +256,11 @@ impl<'a> Translator<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             let var = &*node;
-            let ours = u32::try_from(var.varno) == Ok(self.varno) && var.varlevelsup == 0;
+            let ours = var.varno as pg_sys::Index == self.varno && var.varlevelsup == 0;
             // Below 1 are the whole row and the system columns.
             let number = u32::try_from(var.varattno).ok().filter(|&number| ours && number > 0)?;
-            let stored = pg_sys::get_attgenerated(self.table, var.varattno) == 0;
+            let is_table = self.table != pg_sys::InvalidOid;
+            let stored = !is_table || pg_sys::get_attgenerated(self.table, var.varattno) == 0;
             stored.then(|| types::kind_of(var.vartype, var.vartypmod))?.map(|kind| Operand::Column(number, kind))
         }
     }
