@@ -26,6 +26,8 @@ use crate::options::{raise, report};
 use crate::referee::shim;
 use plan::{Plan, Wishes};
 
+pub(crate) use plan::{c_string, literal, quoted, table_name};
+
 /// The arguments of `fastcsv_import`, numbered as `sql/` declares them.
 enum Argument {
     Filename,
