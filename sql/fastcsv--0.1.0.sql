@@ -145,6 +145,35 @@ $$tells how a CSV file on the server is written, and for each of its columns a n
 
 Needs the privileges that COPY FROM a file needs.$$;
 
+-- A file's first records.
+
+CREATE FUNCTION fastcsv_preview(
+    filename text,
+    rows integer DEFAULT 10,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    OUT record bigint,
+    OUT line bigint,
+    OUT fields text[]
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_preview';
+COMMENT ON FUNCTION fastcsv_preview IS
+$$shows the first records of a CSV file on the server, field by field
+
+  filename           the file's path as the server sees it
+  rows               how many records, the header not counted
+  delimiter, quote, escape, encoding, null_string, header
+                     what is known already; the rest is found out
+
+  record, line       the record's number (that of the header is 0), and the line on which it starts
+  fields             its fields
+
+Needs the privileges that COPY FROM a file needs.$$;
+
 -- A file becomes a table.
 
 CREATE FUNCTION fastcsv_import(

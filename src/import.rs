@@ -28,6 +28,8 @@ use crate::referee::shim;
 pub(crate) use from_copy::{creates_table, from_copy};
 use plan::{Plan, Wishes};
 
+pub(crate) use plan::{c_string, literal, quoted, table_name};
+
 /// The arguments of `fastcsv_import`, numbered as `sql/` declares them.
 enum Argument {
     Filename,

@@ -12,6 +12,7 @@
 #![expect(unsafe_code, reason = "answers PostgreSQL's executor, which passes pointers")]
 
 mod look;
+mod preview;
 mod schema;
 mod source;
 mod survey;
@@ -24,6 +25,7 @@ use crate::options::{raise, report};
 use crate::referee::shim;
 
 pub(crate) use look::{Failure, Sample};
+pub(crate) use preview::preview;
 pub(crate) use schema::{Schema, SchemaColumn};
 pub(crate) use source::{Opened, Request};
 

@@ -49,6 +49,7 @@ call::sql_functions!(
     fastcsv_copy => load::copy,
     fastcsv_import => import::import,
     fastcsv_infer => infer::infer,
+    fastcsv_preview => infer::preview,
     fastcsv_last_run => last_run::last_run,
     fastcsv_read => read::read,
     fastcsv_rows => load::next_row,

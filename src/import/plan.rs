@@ -255,14 +255,20 @@ pub(crate) unsafe fn table_name(filename: *const c_char) -> *mut c_char {
     c_string(name.as_bytes()).cast_mut()
 }
 
+/// A text as an SQL literal.
+pub(crate) fn literal(text: &[u8]) -> Vec<u8> {
+    // SAFETY: a C string; what comes back is one too.
+    unsafe { CStr::from_ptr(pg_sys::quote_literal_cstr(c_string(text))) }.to_bytes().to_vec()
+}
+
 /// A name as SQL wants it.
-fn quoted(name: &[u8]) -> Vec<u8> {
+pub(crate) fn quoted(name: &[u8]) -> Vec<u8> {
     // SAFETY: a C string; what comes back is one too.
     unsafe { CStr::from_ptr(pg_sys::quote_identifier(c_string(name))) }.to_bytes().to_vec()
 }
 
 /// A copy in PostgreSQL's memory.
-fn c_string(text: &[u8]) -> *const c_char {
+pub(crate) fn c_string(text: &[u8]) -> *const c_char {
     let text = CString::new(text).expect("names and values hold no NUL");
     // SAFETY: a C string.
     unsafe { pg_sys::pstrdup(text.as_ptr()) }

@@ -4,7 +4,7 @@ use std::io;
 
 use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::Dialect;
-use fastcsv_engine::infer::{Findings, Sniffed, Surveyor, sniff};
+use fastcsv_engine::infer::{Findings, Sniffed, SniffedEncoding, Surveyor, sniff};
 use fastcsv_engine::job::Syntax;
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::pipeline::ReadAt;
@@ -83,6 +83,21 @@ impl Sample {
         let error =
             report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the end of the file's first record was not found");
         Err(Failure::Said(error.set_detail("A quote may open in it and never close.")))
+    }
+
+    /// Is the file in UTF-16?
+    pub(super) fn is_utf16(&self) -> bool {
+        matches!(self.sniffed.encoding, Some(SniffedEncoding::Utf16Le | SniffedEncoding::Utf16Be))
+    }
+
+    /// Does it begin with a byte order mark in UTF-8?
+    pub(super) fn has_bom(&self) -> bool {
+        self.sniffed.encoding == Some(SniffedEncoding::Utf8Bom)
+    }
+
+    /// The file's size.
+    pub(super) fn size(&self) -> u64 {
+        self.stamp.size
     }
 
     /// The syntax in the worker's words.

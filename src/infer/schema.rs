@@ -8,7 +8,7 @@ use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::infer::{Doubt, Evidence, Reading, SniffedEncoding, Verdict, names};
 use pgrx::pg_sys;
 
-use super::look::Looked;
+use super::look::{Looked, Sample};
 use super::source::Opened;
 use crate::encoding;
 
@@ -149,27 +149,35 @@ pub(crate) fn literal(text: &[u8]) -> Vec<u8> {
 
 /// The file's encoding, as PostgreSQL numbers and names it.
 fn file_encoding(opened: &Opened, looked: &Looked) -> (c_int, Option<&'static str>) {
-    let number = |encoding: pg_sys::pg_enc::Type| encoding.cast_signed();
-    let Some(sniffed) = looked.sample.sniffed.encoding else {
+    if looked.sample.sniffed.encoding.is_none() {
         // SAFETY: the number is one of PostgreSQL's, whose names are constants.
         let name = unsafe { CStr::from_ptr(pg_sys::pg_encoding_to_char(opened.view.encoding)) };
         return (opened.view.encoding, name.to_str().ok());
-    };
-    match sniffed {
-        // What was looked at is UTF-8 by now.
-        SniffedEncoding::Utf16Le | SniffedEncoding::Utf16Be => (number(pg_sys::pg_enc::PG_UTF8), None),
-        SniffedEncoding::Utf8 | SniffedEncoding::Utf8Bom if looked.findings.not_utf8.is_none() => {
-            (number(pg_sys::pg_enc::PG_UTF8), Some("UTF8"))
-        }
-        _ if looked.findings.controls == 0 || looked.findings.controls & NOT_IN_1252 != 0 => {
-            (number(pg_sys::pg_enc::PG_LATIN1), Some("LATIN1"))
-        }
-        _ => (number(pg_sys::pg_enc::PG_WIN1252), Some("WIN1252")),
+    }
+    match sampled_encoding(opened, &looked.sample) {
+        UTF8 if looked.sample.is_utf16() => (UTF8, None),
+        UTF8 if looked.findings.not_utf8.is_none() => (UTF8, Some("UTF8")),
+        _ if looked.findings.controls == 0 || looked.findings.controls & NOT_IN_1252 != 0 => (LATIN1, Some("LATIN1")),
+        _ => (WIN1252, Some("WIN1252")),
     }
 }
 
+/// The encoding of what was looked at of a file's beginning, as PostgreSQL numbers it.
+pub(super) fn sampled_encoding(opened: &Opened, sample: &Sample) -> c_int {
+    match sample.sniffed.encoding {
+        None => opened.view.encoding,
+        Some(SniffedEncoding::SingleByte) => WIN1252,
+        // What was looked at of a file in UTF-16 is UTF-8 by now.
+        Some(_) => UTF8,
+    }
+}
+
+const UTF8: c_int = pg_sys::pg_enc::PG_UTF8.cast_signed();
+const LATIN1: c_int = pg_sys::pg_enc::PG_LATIN1.cast_signed();
+const WIN1252: c_int = pg_sys::pg_enc::PG_WIN1252.cast_signed();
+
 /// Bytes of the file in the server's encoding, as far as they can be. What is cut off in a character ends before it.
-fn to_server(number: c_int, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn to_server(number: c_int, bytes: &[u8]) -> Vec<u8> {
     let bytes = &bytes[..memchr_nul(bytes)];
     let converted = encoding::to_server(number, bytes).unwrap_or_default();
     // SAFETY: looks at so many bytes.

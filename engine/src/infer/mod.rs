@@ -15,6 +15,7 @@
 
 mod classify;
 mod column;
+mod fields;
 mod findings;
 pub mod names;
 mod read;
@@ -25,6 +26,7 @@ mod verdict;
 mod wire;
 
 pub use column::{Column, Refusal, WORDS};
+pub use fields::fields;
 pub use findings::{Findings, Ragged};
 pub use read::survey;
 pub use sniff::{Given, Sniffed, SniffedEncoding, sniff};

@@ -26,7 +26,7 @@ pub(super) fn decide(first: &[Vec<u8>], behind: &Findings, settings: &Settings) 
         return (misfits > fits, false);
     }
     // All columns are text, or there is nothing behind: names are distinct, none is empty, and none comes again as a value.
-    let is_name = |field: &Vec<u8>| looks_like_name(field);
+    let is_name = |field: &Vec<u8>| looks_like_name(field) && !is_word(field);
     let distinct = (1..first.len()).all(|index| !first[..index].contains(&first[index]));
     let comes_again = first.iter().zip(&behind.columns).any(|(field, column)| column.samples.contains(field));
     (first.iter().all(is_name) && distinct && !comes_again, true)
