@@ -81,6 +81,6 @@ extern const char *fastcsv_shim_closest_name(const char *name, const char *const
 
 extern void fastcsv_shim_begin_client(CopyFromState cstate);
 extern int32 fastcsv_shim_client_socket(void);
-extern int64 fastcsv_shim_receive(CopyFromState cstate, char *buffer, int64 size);
+extern int64 fastcsv_shim_receive(CopyFromState cstate, char *buffer, int64 size, bool ahead);
 
 #endif
