@@ -533,10 +533,13 @@ impl Referee {
             if found {
                 (*this).position.count_record();
                 (*this).took_record = true;
-            } else if !(*this).stream.is_null()
-                && let Err(error) = (*(*this).stream).end_data()
-            {
-                shim::raise_read_error(&error, (*this).position.source().name);
+            } else if !(*this).stream.is_null() && !(*(*this).stream).is_at_end() {
+                // What comes behind the data's end is not its last line's.
+                let line_number = CopyView::of((*this).state).line_number;
+                shim::fastcsv_shim_hide_line((*this).state, line_number, true);
+                if let Err(error) = (*(*this).stream).end_data() {
+                    shim::raise_read_error(&error, (*this).position.source().name);
+                }
             }
             found
         }

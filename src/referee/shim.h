@@ -83,6 +83,6 @@ extern const char *fastcsv_shim_closest_name(const char *name, const char *const
 extern StringInfo fastcsv_shim_begin_client(CopyFromState cstate);
 extern StringInfo fastcsv_shim_ask_client(void);
 extern int32 fastcsv_shim_client_socket(void);
-extern int64 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size);
+extern int64 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size, bool ahead);
 
 #endif
