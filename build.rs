@@ -8,6 +8,7 @@ fn main() {
     println!("cargo:rerun-if-changed=src/referee/shim.c");
     println!("cargo:rerun-if-changed=src/referee/client.c");
     println!("cargo:rerun-if-changed=src/referee/shim.h");
+    println!("cargo:rerun-if-changed=src/hook/others.c");
     println!("cargo:rerun-if-env-changed=PGRX_PG_CONFIG_PATH");
     let pg_config = env::var("PGRX_PG_CONFIG_PATH").unwrap_or_else(|_| "pg_config".into());
     let version = ask(&pg_config, "--version");
@@ -17,7 +18,7 @@ fn main() {
         "feature pg{major} is on, but {pg_config} says {version}"
     );
     cc::Build::new()
-        .files(["src/referee/shim.c", "src/referee/client.c"])
+        .files(["src/referee/shim.c", "src/referee/client.c", "src/hook/others.c"])
         .include(ask(&pg_config, "--includedir-server"))
         .flag("-fno-strict-aliasing")
         .flag("-fwrapv")

@@ -110,11 +110,103 @@ CREATE FUNCTION fastcsv_rows(anyelement) RETURNS SETOF anyelement
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_rows';
 COMMENT ON FUNCTION fastcsv_rows(anyelement) IS 'for fastcsv_copy alone: the rows of the load that goes on';
 
--- A COPY FROM that is taken over while other libraries have a part in what becomes of a statement: what is called in their midst.
+-- How a file is written, and the types of its columns.
 
-CREATE FUNCTION fastcsv_take_over(internal) RETURNS void
-    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_take_over';
-COMMENT ON FUNCTION fastcsv_take_over(internal) IS 'for COPY alone: loads what the COPY that goes on is to load';
+CREATE FUNCTION fastcsv_infer(
+    filename text,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    sample_rows bigint DEFAULT NULL,
+    OUT "position" integer,
+    OUT name text,
+    OUT header_text text,
+    OUT type text,
+    OUT nullable boolean,
+    OUT value_count bigint,
+    OUT null_count bigint,
+    OUT samples text[],
+    OUT reason text,
+    OUT dialect text
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_infer';
+COMMENT ON FUNCTION fastcsv_infer IS
+$$tells how a CSV file on the server is written, and for each of its columns a name and the narrowest type that holds all values
+
+  filename           the file's path as the server sees it
+  delimiter, quote, escape, encoding, null_string, header
+                     what is known already; the rest is found out
+  sample_rows        look at so many records only; default: at the whole file
+
+  position, name, header_text    the column's place, a name for SQL, and what the header calls it
+  type, nullable                 the type, and whether there are NULLs
+  value_count, null_count        how many values and NULLs there are
+  samples                        the first values
+  reason                         the first line, and its value, that ruled out the next narrower type
+  dialect                        in the first row: COPY's options for the file, and what else is to be said about it
+
+Needs the privileges that COPY FROM a file needs.$$;
+
+-- A file's first records.
+
+CREATE FUNCTION fastcsv_preview(
+    filename text,
+    rows integer DEFAULT 10,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    OUT record bigint,
+    OUT line bigint,
+    OUT fields text[]
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_preview';
+COMMENT ON FUNCTION fastcsv_preview IS
+$$shows the first records of a CSV file on the server, field by field
+
+  filename           the file's path as the server sees it
+  rows               how many records, the header not counted
+  delimiter, quote, escape, encoding, null_string, header
+                     what is known already; the rest is found out
+
+  record, line       the record's number (that of the header is 0), and the line on which it starts
+  fields             its fields
+
+Needs the privileges that COPY FROM a file needs.$$;
+
+-- A file becomes a table.
+
+CREATE FUNCTION fastcsv_import(
+    filename text,
+    table_name text DEFAULT NULL,
+    schema_name text DEFAULT NULL,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    temporary boolean DEFAULT false,
+    unlogged boolean DEFAULT false,
+    sample_rows bigint DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_import';
+COMMENT ON FUNCTION fastcsv_import IS
+$$creates a table for a CSV file on the server and loads it, and returns the number of rows loaded
+
+  filename             the file's path as the server sees it
+  table_name           default: made of the file's name
+  schema_name          default: the first schema of search_path
+  temporary, unlogged  the kind of table
+  delimiter, quote, escape, encoding, null_string, header, sample_rows
+                       as for fastcsv_infer, which tells what columns the table will have
+
+The CREATE TABLE is shown as a NOTICE. Needs the privileges that COPY FROM a file needs, and those to create the table.$$;
 
 -- What the session's last scan or load did.
 

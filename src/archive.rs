@@ -20,6 +20,7 @@ use std::path::Path;
 use fastcsv_engine::decompress::{Decoder, Format};
 use fastcsv_engine::pipeline::ReadAt;
 
+use crate::confine;
 use crate::file::{Borrowed, Change, Stamp};
 use crate::memory;
 use crate::options::Source;
@@ -51,24 +52,32 @@ pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
     }
     // SAFETY: the caller's promise.
     let path = unsafe { path(source.name) };
+    // SAFETY: as above.
+    if !unsafe { confine::allows(source) } {
+        return None;
+    }
     // Somebody may wait for a FIFO to be opened, and takes that for the one who reads it.
     if !path.metadata().ok()?.is_file() {
         return None;
     }
     // SAFETY: as above.
-    unsafe { open(source.name) }.ok().and_then(|file| format_of(&file))
+    unsafe { open(source) }.ok().and_then(|file| format_of(&file))
 }
 
 /// Opens a file for a look at its beginning: without waiting, whatever it is.
 ///
 /// # Errors
-/// Those of the system.
+/// Those of the system; that the user is confined to other folders.
 ///
 /// # Safety
-/// The name must be a C string.
-pub(crate) unsafe fn open(name: *const c_char) -> io::Result<File> {
+/// The source's name must be a C string.
+pub(crate) unsafe fn open(source: Source) -> io::Result<File> {
     // SAFETY: the caller's promise.
-    let path = unsafe { path(name) };
+    if !unsafe { confine::allows(source) } {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // SAFETY: the caller's promise.
+    let path = unsafe { path(source.name) };
     // Opening a FIFO that nobody writes to would wait; this does not.
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }

@@ -6,7 +6,7 @@
 //!
 //! Libraries that were loaded **later** have their hooks around this one and see everything. Those that were loaded **earlier** are behind
 //! it: they count statements, write an audit log, refuse something. They must see the statement too, and at its end its time and its rows.
-//! So a load is then made part of what lies behind their hooks ([`others`]).
+//! So a load is then done behind their hooks, in the place where PostgreSQL would do it ([`others`]).
 
 #![expect(unsafe_code, reason = "a hook, which PostgreSQL calls with pointers")]
 
@@ -17,9 +17,9 @@ use std::ffi::c_char;
 use pgrx::pg_sys;
 
 use crate::load::Statement;
-use crate::settings;
+use crate::{pg_raw, settings};
 
-pub(crate) use others::load_behind;
+pub(crate) use others::{SETTING, arrived};
 
 /// The hook of the library that was loaded before this one; set once, when this one is loaded.
 static mut NEXT: pg_sys::ProcessUtility_hook_type = None;
@@ -44,6 +44,7 @@ pub(crate) fn install() {
         NEXT = pg_sys::ProcessUtility_hook;
         pg_sys::ProcessUtility_hook = Some(process_utility);
     }
+    others::install();
 }
 
 /// The hook. Nothing on its frame has a destructor.
@@ -94,12 +95,14 @@ impl Utility {
     unsafe fn take_over(self, statement: Statement) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let has_next = (&raw const NEXT).read().is_some();
-            if has_next {
-                return others::load(self, statement);
-            }
             pg_sys::check_stack_depth();
-            let Some(processed) = statement.load() else { return false };
+            let Some(target) = statement.target() else { return false };
+            let next = (&raw const NEXT).read();
+            if next.is_some() {
+                others::load(self, next, statement, target);
+                return true;
+            }
+            let Some(processed) = statement.load(target) else { return false };
             complete(self.completion, processed);
             pg_sys::CommandCounterIncrement();
             true
@@ -114,7 +117,7 @@ impl Utility {
         // SAFETY: the caller's promise; what comes next takes what this hook was given. Neither is guarded: an ERROR passes over
         // this frame on its way.
         unsafe {
-            let next = (&raw const NEXT).read().unwrap_or(others::standard());
+            let next = (&raw const NEXT).read().unwrap_or(pg_raw::standard_ProcessUtility);
             next(
                 self.planned,
                 self.text,

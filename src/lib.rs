@@ -16,6 +16,7 @@ pgrx::pg_module_magic!();
 mod archive;
 mod call;
 mod client;
+mod confine;
 mod convert_test;
 mod encoding;
 mod fault;
@@ -26,6 +27,8 @@ mod filter_test;
 mod header;
 mod hook;
 mod image_test;
+mod import;
+mod infer;
 mod last_run;
 mod load;
 mod memory;
@@ -46,10 +49,12 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_import => import::import,
+    fastcsv_infer => infer::infer,
+    fastcsv_preview => infer::preview,
     fastcsv_last_run => last_run::last_run,
     fastcsv_read => read::read,
     fastcsv_rows => load::next_row,
-    fastcsv_take_over => hook::load_behind,
     fastcsv_test_convert => convert_test::compare,
     fastcsv_test_filter => filter_test::compare,
     fastcsv_test_image => image_test::compare,

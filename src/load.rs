@@ -28,6 +28,7 @@ use pgrx::prelude::*;
 
 use crate::archive;
 use crate::call::Call;
+use crate::confine;
 use crate::files;
 use crate::header;
 use crate::last_run::{self, Run};
@@ -46,7 +47,7 @@ pub(crate) use statement::{Argument, Options};
 use table::Table;
 
 pub(crate) use source::next_row;
-pub(crate) use takeover::Statement;
+pub(crate) use takeover::{Statement, Target};
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
@@ -95,7 +96,7 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     let compression = call.text(Argument::Compression as usize);
     // SAFETY: the argument is a C string.
     let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-    let source = Source { name: filename, is_program: false, decompresses };
+    let source = Source { decompresses, ..Source::file(filename) };
     if may_read_files {
         // The name below must mean the table that was asked for until COPY has locked it. Who may not read files is
         // refused by COPY before it looks at the table, and locks nothing here either.
@@ -131,17 +132,37 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     // SAFETY: the list is one of C strings.
     let filename = if names.is_null() { filename } else { unsafe { pg_sys::list_nth(names, 0).cast() } };
     let condition = call.text(Argument::WhereClause as usize);
+    // SAFETY: the caller's promise; everything else is in PostgreSQL's memory.
+    unsafe {
+        let statement = statement::copy_from(target, filename, columns, options);
+        allocate(target, schema_of(call), may_read_files, source, beyond, statement, condition)
+    }
+}
+
+/// The load of a statement, with a condition perhaps.
+///
+/// # Safety
+/// The statement must be a COPY FROM the source, a file; all strings must live as long as the load.
+unsafe fn allocate(
+    target: pg_sys::Oid,
+    schema: *const c_char,
+    may_read_files: bool,
+    source: Source,
+    beyond: Beyond,
+    statement: *mut pg_sys::CopyStmt,
+    condition: Option<*mut c_char>,
+) -> *mut Load {
     let condition_query = condition.map(statement::condition_query);
     // SAFETY: palloc returns memory large and aligned enough for this plain struct.
     unsafe {
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
         load.write(Load {
             target,
-            schema: schema_of(call),
+            schema,
             may_read_files,
             source,
             beyond,
-            statement: statement::copy_from(target, filename, columns, options),
+            statement,
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
             clause_context: pg_sys::ErrorContextCallback {
@@ -155,11 +176,64 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     }
 }
 
+/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted, or null where that may not be there.
+/// Returns the number of rows.
+///
+/// # Errors
+/// Raises COPY's errors; and that another extension plans the table's inserts, which needs the extension's schema.
+///
+/// # Safety
+/// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's frames.
+pub(crate) unsafe fn load_file(
+    target: pg_sys::Oid,
+    source: Source,
+    options: *mut pg_sys::List,
+    schema: *const c_char,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let none = std::ptr::null_mut();
+        let statement = statement::copy_from(target, source.name.cast_mut(), none, options);
+        let may_read_files = source.is_spooled || may_read_server_files();
+        if may_read_files {
+            pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
+        }
+        if schema.is_null()
+            && let Some(owner) = owner::of(target, schema)
+        {
+            raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load a new table: {owner}")));
+        }
+        let beyond = Beyond { files: Files::One, ..Beyond::NOTHING };
+        let load = allocate(target, schema, may_read_files, source, beyond, statement, None);
+        if source.is_spooled { run_spooled(load) } else { run(load) }
+    }
+}
+
+/// Loads what the client has sent before, whatever the kind of table: who sends it need not be allowed to read files.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_spooled(load: *mut Load) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        let processed = match prepare::open(parse, (*load).statement, (*load).source, (*load).beyond, (*load).target) {
+            Ok(opening) => run_here(&opening),
+            Err(left) => raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load: {left}"))),
+        };
+        pg_sys::PopActiveSnapshot();
+        pg_sys::free_parsestate(parse);
+        processed
+    }
+}
+
 /// The schema of the function that is called, quoted.
 ///
 /// # Safety
 /// The call must be in progress.
-unsafe fn schema_of(call: &Call) -> *const c_char {
+pub(crate) unsafe fn schema_of(call: &Call) -> *const c_char {
     // SAFETY: the caller's promise; the function is in the catalog, and so is its schema.
     unsafe {
         let function = (*(*call.frame()).flinfo).fn_oid;
@@ -173,6 +247,25 @@ pub(crate) fn may_read_server_files() -> bool {
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
 }
 
+/// Makes sure that the current user may read files on the server.
+///
+/// # Errors
+/// Raises COPY's own error.
+pub(crate) fn require_read_server_files(filename: *mut c_char) {
+    if may_read_server_files() {
+        return;
+    }
+    // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the first thing
+    // that COPY looks at, so which table it is about does not matter.
+    unsafe {
+        let table = pg_sys::Oid::from(pg_sys::AccessMethodRelationId);
+        let statement = statement::copy_from(table, filename, std::ptr::null_mut(), std::ptr::null_mut());
+        let mut processed = 0;
+        pg_raw::DoCopy(pg_sys::make_parsestate(std::ptr::null_mut()), statement, -1, 0, &mut processed);
+    }
+    unreachable!("COPY refuses who may not read files");
+}
+
 /// Runs the load as a command of its own: with a snapshot taken now, and seeing what came before it.
 ///
 /// # Safety
@@ -181,6 +274,9 @@ unsafe fn run(load: *mut Load) -> u64 {
     // SAFETY: the caller's promise. The contexts are popped on success only: on an error whoever catches it restores
     // the stack. Everything here is in PostgreSQL's memory.
     unsafe {
+        if (*load).may_read_files && matches!((*load).beyond.files, Files::One) {
+            confine::check((*load).source);
+        }
         let outer = pg_sys::error_context_stack;
         (*load).clause_context.previous = outer;
         pg_sys::error_context_stack = &raw mut (*load).clause_context;
@@ -233,13 +329,13 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
-/// Is it a file whose bytes COPY gets from us?
+/// Is it a file whose bytes COPY gets from us, or one that must be looked at once it is open?
 ///
 /// # Safety
 /// As for `run`.
 unsafe fn is_stream(source: Source) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+    unsafe { confine::is_confined(source) || stream::is_fifo(source.name) || archive::format_at(source).is_some() }
 }
 
 /// Lets COPY insert rows that its parser gets from us: from a FIFO, which it does not open itself, because it would wait in a way that cannot be

@@ -181,6 +181,12 @@ unsafe extern "C-unwind" {
         environment: *mut pg_sys::QueryEnvironment,
     ) -> *mut pg_sys::Query;
 
+    /// Analyses a statement of which nobody is told.
+    pub(crate) fn transformTopLevelStmt(
+        parse: *mut pg_sys::ParseState,
+        statement: *mut pg_sys::RawStmt,
+    ) -> *mut pg_sys::Query;
+
     /// Plans a query.
     pub(crate) fn pg_plan_query(
         query: *mut pg_sys::Query,

@@ -17,7 +17,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::call::Call;
-use crate::load::{Argument, Options};
+use crate::load::{self, Argument, Options};
 use crate::options::{Source, decompresses_by, raise, report};
 use crate::reader::{Beyond, Found, Reader, Wanted};
 use crate::referee::Opening;
@@ -67,37 +67,21 @@ impl Request {
     /// # Safety
     /// The descriptor must be that of the rows wanted. Nothing with a destructor on the caller's frames.
     unsafe fn of(call: &Call) -> Request {
-        check_privilege();
         let name = call.text(0).unwrap_or_else(|| {
             let message = "filename of fastcsv_read must not be null";
             raise(report(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, message))
         });
+        load::require_read_server_files(name);
         let index = |argument| ARGUMENTS.iter().position(|known| *known == argument).map(|index| index + 1);
         let mut options = Options::read(call, index);
         let compression = index(Argument::Compression).and_then(|index| call.text(index));
         // SAFETY: the argument is a C string.
         let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-        let source = Source { name, is_program: false, decompresses };
+        let source = Source { decompresses, ..Source::file(name) };
         let filename_column = index(Argument::FilenameColumn).and_then(|index| call.text(index));
         let filename_column = filename_column.map_or(std::ptr::null(), |name| name.cast_const());
         let beyond = Beyond { header_is_auto: options.drop_auto_header(), filename_column, ..Beyond::NOTHING };
         Request { source, options: options.into_list(), beyond }
-    }
-}
-
-/// Whoever reads a file must be allowed to, as for COPY.
-///
-/// # Errors
-/// Raises that the user is not, in the words of COPY.
-fn check_privilege() {
-    if !crate::load::may_read_server_files() {
-        raise(
-            report(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                "must be superuser or have privileges of the pg_read_server_files role to read a file on the server",
-            )
-            .set_hint("psql's \\copy command reads files of the client and works for anyone."),
-        );
     }
 }
 

@@ -195,4 +195,9 @@ pub enum Output {
     MixedRows,
     /// Only how many rows there are (that satisfy the filter).
     Count,
+    /// What each range's records hold, as [`Findings`](crate::infer::Findings).
+    Survey {
+        /// Whether what stands for NULL is certain, so that no other word is looked for.
+        null_is_certain: bool,
+    },
 }

@@ -1,138 +1,183 @@
 //! Loads behind other libraries' hooks.
 //!
-//! Every hook hands a statement on to the next, and the last to PostgreSQL, which runs COPY by a function that nobody can get in the way of.
-//! But it runs CALL by calling a function, which may be ours. So the statement that goes through the hooks is, for once, a CALL in COPY's place:
-//! under the COPY's text, its query identifier and its place in the text, of [`load_behind`], which does the load and fills in COPY's
-//! command tag. pg_stat_statements counts the COPY with its time and its rows; pgaudit logs what the load asks privileges for, as of COPY.
+//! Every hook hands a statement on to the next, and the last to PostgreSQL, which runs COPY by a function that nobody can get in the
+//! way of. So PostgreSQL, and nobody before it, must find another statement there than COPY: one that calls us. Two of its interfaces
+//! make that possible.
 //!
-//! A library that wants to refuse a COPY by its parse tree does not see one. What is refused in this way is PROGRAM, so a COPY from a program goes on
-//! as it is where there are other hooks. And so does every COPY in a database without the extension, which has no function to call.
+//! * A statement that belongs to somebody else, PostgreSQL copies before it does anything; and a node of an extension in it is copied by that
+//!   extension. The statement sent here carries a [`Ticket`] among its parts, before the part that says what it is. While PostgreSQL copies the
+//!   ticket, the COPY behind it is exchanged.
+//! * What stands there then is `SHOW fastcsv.taken_over`. A setting may be shown by a function, and that of this one ([`arrived`]) does the load and
+//!   fills in COPY's command tag. It is no function of SQL: nobody has to be granted it, no other library hears of its call, and it is there in every
+//!   database.
+//!
+//! So every library sees the COPY as it was written, and after it the rows it has loaded. One that copies the statement itself, to change it, sees the
+//! SHOW. Those that do so look after tables of their own, and a COPY into these does not come here.
 
 #![expect(unsafe_code, reason = "builds a parse tree and passes pointers through it")]
+
+use std::ffi::{CStr, c_char, c_void};
 
 use pgrx::pg_sys;
 
 use super::{Utility, complete};
-use crate::call::Call;
-use crate::load::Statement;
-use crate::pg_raw;
+use crate::load::{Statement, Target};
 
-/// The function's name in the catalogs.
-const FUNCTION: &std::ffi::CStr = c"fastcsv_take_over";
+/// The setting that is shown instead of the COPY.
+pub(crate) const SETTING: &CStr = c"fastcsv.taken_over";
+
+/// A kind of node that copying it exchanges a statement.
+const TICKET: &CStr = c"fastcsv_ticket";
 
 /// A load on its way through the hooks; lives on the frame of the hook that sent it.
 struct Passenger {
+    utility: Utility,
     statement: Statement,
-    completion: *mut pg_sys::QueryCompletion,
-    location: i32,
-    length: i32,
+    target: Target,
+    /// What travels instead of the statement that came.
+    planned: *mut pg_sys::PlannedStmt,
+    /// What PostgreSQL is to find in it.
+    show: *mut pg_sys::Node,
+    is_exchanged: bool,
 }
 
-/// PostgreSQL's own way with utility statements.
-pub(super) fn standard() -> unsafe extern "C-unwind" fn(
-    *mut pg_sys::PlannedStmt,
-    *const std::ffi::c_char,
-    bool,
-    pg_sys::ProcessUtilityContext::Type,
-    pg_sys::ParamListInfo,
-    *mut pg_sys::QueryEnvironment,
-    *mut pg_sys::DestReceiver,
-    *mut pg_sys::QueryCompletion,
-) {
-    pg_raw::standard_ProcessUtility
+/// Who is on the way.
+static mut PASSENGER: *mut c_void = std::ptr::null_mut();
+
+/// Part of a statement that travels.
+#[repr(C)]
+struct Ticket {
+    base: pg_sys::ExtensibleNode,
+    /// Whose it is; null in a copy.
+    passenger: *mut Passenger,
 }
 
-/// Does the load behind the other hooks; false if it cannot be done so, and nothing has happened.
+unsafe extern "C-unwind" {
+    fn fastcsv_shim_pass_on(
+        place: *mut *mut c_void,
+        value: *mut c_void,
+        next: pg_sys::ProcessUtility_hook_type,
+        planned: *mut pg_sys::PlannedStmt,
+        text: *const c_char,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        destination: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
+}
+
+/// Makes tickets known to PostgreSQL. To be called once, when the library is loaded.
+pub(super) fn install() {
+    static mut METHODS: pg_sys::ExtensibleNodeMethods = pg_sys::ExtensibleNodeMethods {
+        extnodename: TICKET.as_ptr(),
+        node_size: size_of::<Ticket>(),
+        nodeCopy: Some(exchange),
+        nodeEqual: Some(is_same),
+        nodeOut: Some(write),
+        nodeRead: Some(read),
+    };
+    // SAFETY: the methods stay where they are, and nobody changes them.
+    unsafe { pg_sys::RegisterExtensibleNodeMethods(&raw const METHODS) }
+}
+
+/// Does the load behind the other hooks.
 ///
 /// # Safety
-/// As for [`Utility::take_over`].
-pub(super) unsafe fn load(utility: Utility, statement: Statement) -> bool {
-    // SAFETY: the caller's promise; the passenger lives longer than the call.
+/// As for [`Utility::take_over`]; `next` must be the hook that is next, and the target the statement's.
+pub(super) unsafe fn load(
+    utility: Utility,
+    next: pg_sys::ProcessUtility_hook_type,
+    statement: Statement,
+    target: Target,
+) {
+    // SAFETY: the caller's promise; the passenger lives longer than the call. Every statement but one that has a plan leaves this list empty.
     unsafe {
-        if (*statement.copy).is_program {
-            return false;
-        }
-        let function = function();
-        if function == pg_sys::InvalidOid {
-            return false;
-        }
         let planned: *mut pg_sys::PlannedStmt = pg_sys::palloc(size_of::<pg_sys::PlannedStmt>()).cast();
         planned.copy_from_nonoverlapping(utility.planned, 1);
-        let (location, length) = ((*planned).stmt_location, (*planned).stmt_len);
-        let mut passenger = Passenger { statement, completion: utility.completion, location, length };
-        (*planned).utilityStmt = call(function, &raw mut passenger).cast();
-        Utility { planned, read_only_tree: false, ..utility }.pass_on();
-        true
+        let mut passenger = Passenger { utility, statement, target, planned, show: show(), is_exchanged: false };
+        let passenger = &raw mut passenger;
+        (*planned).invalItems = pg_sys::lappend(std::ptr::null_mut(), ticket(passenger).cast());
+        let Utility { text, context, parameters, environment, completion, .. } = utility;
+        let nowhere = pg_sys::CreateDestReceiver(pg_sys::CommandDest::DestNone);
+        fastcsv_shim_pass_on(
+            &raw mut PASSENGER,
+            passenger.cast(),
+            next,
+            planned,
+            text,
+            context,
+            parameters,
+            environment,
+            nowhere,
+            completion,
+        );
     }
 }
 
-/// The extension's function, or none in this database. Another of the same name is not it.
-///
 /// # Safety
-/// A transaction must be in progress.
-unsafe fn function() -> pg_sys::Oid {
-    // SAFETY: catalog lookups; a list from the cache is released.
-    unsafe {
-        let extension = pg_sys::get_extension_oid(c"fastcsv".as_ptr(), true);
-        if extension == pg_sys::InvalidOid {
-            return extension;
-        }
-        let (cache, name) = (pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP, pg_sys::Datum::from(FUNCTION.as_ptr()));
-        let none = pg_sys::Datum::from(0);
-        let found = pg_sys::SearchSysCacheList(cache.cast_signed(), 1, name, none, none);
-        let members = (*found).members.as_slice((*found).n_members.cast_unsigned() as usize);
-        let mut function = pg_sys::InvalidOid;
-        for member in members {
-            let row: pg_sys::Form_pg_proc = pg_sys::GETSTRUCT(&raw mut (**member).tuple).cast();
-            if pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, (*row).oid) == extension {
-                function = (*row).oid;
-            }
-        }
-        pg_sys::ReleaseCatCacheList(found);
-        function
-    }
-}
-
-/// `CALL fastcsv_take_over(passenger)`. Nobody can write that in SQL: the parameter is of the type `internal`.
-///
-/// # Safety
-/// The passenger must live as long as the statement.
-unsafe fn call(function: pg_sys::Oid, passenger: *mut Passenger) -> *mut pg_sys::CallStmt {
+/// Allocates.
+unsafe fn show() -> *mut pg_sys::Node {
     // SAFETY: allocates nodes.
     unsafe {
-        let value = pg_sys::Datum::from(passenger);
-        let argument = pg_sys::makeConst(
-            pg_sys::INTERNALOID,
-            -1,
-            pg_sys::InvalidOid,
-            size_of::<usize>() as i32,
-            value,
-            false,
-            true,
-        );
-        let arguments = pg_sys::lappend(std::ptr::null_mut(), argument.cast());
-        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
-        let expression = pg_sys::makeFuncExpr(function, pg_sys::VOIDOID, arguments, none, none, form);
-        let mut statement = pgrx::PgBox::<pg_sys::CallStmt>::alloc_node(pg_sys::NodeTag::T_CallStmt);
-        statement.funcexpr = expression;
-        statement.into_pg()
+        let mut show = pgrx::PgBox::<pg_sys::VariableShowStmt>::alloc_node(pg_sys::NodeTag::T_VariableShowStmt);
+        show.name = pg_sys::pstrdup(SETTING.as_ptr());
+        show.into_pg().cast()
     }
 }
 
-/// `fastcsv_take_over(internal)`: does the load, or lets COPY do it.
-pub(crate) fn load_behind(call: &Call) -> pg_sys::Datum {
-    let passenger = call.datum(0).map_or(std::ptr::null_mut(), |value| value.cast_mut_ptr::<Passenger>());
-    // SAFETY: only `call` makes a value of this type for this function; the passenger waits for the end of the call. Nothing here has a
-    // destructor.
+/// # Safety
+/// The passenger must live as long as the statement is on its way.
+unsafe fn ticket(passenger: *mut Passenger) -> *mut Ticket {
+    // SAFETY: allocates a node.
     unsafe {
+        let ticket: *mut Ticket = pg_sys::palloc(size_of::<Ticket>()).cast();
+        let base = pg_sys::ExtensibleNode { type_: pg_sys::NodeTag::T_ExtensibleNode, extnodename: TICKET.as_ptr() };
+        ticket.write(Ticket { base, passenger });
+        ticket
+    }
+}
+
+/// The statement is being copied: the copy shows the setting.
+unsafe extern "C-unwind" fn exchange(new: *mut pg_sys::ExtensibleNode, old: *const pg_sys::ExtensibleNode) {
+    // SAFETY: both are tickets, which nobody else makes; the passenger of the one that was made here waits for the statement.
+    unsafe {
+        let passenger = (*old.cast::<Ticket>()).passenger;
+        (*new.cast::<Ticket>()).passenger = std::ptr::null_mut();
         if !passenger.is_null() {
-            let Passenger { statement, completion, location, length } = *passenger;
-            let processed = match statement.load() {
-                Some(processed) => processed,
-                None => statement.copy(location, length),
-            };
-            complete(completion, processed);
+            (*(*passenger).planned).utilityStmt = (*passenger).show;
+            (*passenger).is_exchanged = true;
         }
     }
-    pg_sys::Datum::from(0)
+}
+
+unsafe extern "C-unwind" fn is_same(one: *const pg_sys::ExtensibleNode, other: *const pg_sys::ExtensibleNode) -> bool {
+    std::ptr::eq(one, other)
+}
+
+/// Whoever prints the statement need not know of the ticket.
+unsafe extern "C-unwind" fn write(_text: *mut pg_sys::StringInfoData, _ticket: *const pg_sys::ExtensibleNode) {}
+
+unsafe extern "C-unwind" fn read(_ticket: *mut pg_sys::ExtensibleNode) {}
+
+/// What the setting shows: nothing. If a load is on its way, this is where it arrives.
+#[pgrx::pg_guard]
+pub(crate) unsafe extern "C-unwind" fn arrived() -> *const c_char {
+    // SAFETY: the passenger waits for the end of the call. Nothing here has a destructor.
+    unsafe {
+        let passenger: *mut Passenger = PASSENGER.cast();
+        if !passenger.is_null() && (*passenger).is_exchanged {
+            PASSENGER = std::ptr::null_mut();
+            let Passenger { utility, statement, target, planned, .. } = *passenger;
+            // Who still looks at it sees what it was; and what others noted in it, they would have noted in the one that came.
+            (*planned).utilityStmt = statement.copy.cast();
+            (*utility.planned).queryId = (*planned).queryId;
+            let processed = match statement.load(target) {
+                Some(processed) => processed,
+                None => statement.leave_to_copy((*planned).stmt_location, (*planned).stmt_len),
+            };
+            complete(utility.completion, processed);
+        }
+    }
+    c"".as_ptr()
 }

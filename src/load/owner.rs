@@ -69,7 +69,7 @@ unsafe fn of_relation(relation: pg_sys::Relation, schema: *const c_char) -> Opti
         }
         let hook = pg_sys::planner_hook;
         let is_planned_elsewhere = hook.is_some() && {
-            let plan = planned::plan(&planned::Insert::of(relation, schema), std::ptr::null_mut());
+            let plan = planned::try_plan(&planned::Insert::of(relation, schema));
             (*(*plan).planTree).type_ != pg_sys::NodeTag::T_ModifyTable
         };
         is_planned_elsewhere.then_some(OTHER)

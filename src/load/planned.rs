@@ -67,9 +67,19 @@ impl Insert {
             Insert { text: pg_sys::pstrdup(text.as_ptr()) }
         }
     }
+
+    /// # Safety
+    /// Nothing with a destructor on the caller's frames.
+    unsafe fn parsed(&self) -> *mut pg_sys::RawStmt {
+        // SAFETY: the caller's promise; the parser returns a list of RawStmt.
+        unsafe {
+            let parsed = pg_raw::raw_parser(self.text, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
+            pg_sys::list_nth(parsed, 0).cast()
+        }
+    }
 }
 
-/// Plans the statement. `columns` lists the numbers of the columns that the user must be allowed to insert into; null for all.
+/// Plans the statement. `columns` lists the numbers of the columns that the user must be allowed to insert into.
 ///
 /// It is not rewritten: COPY passes rules over and refuses row-level security, and what else the rewriter does is to add defaults for
 /// columns that the statement does not name.
@@ -79,16 +89,31 @@ impl Insert {
 ///
 /// # Safety
 /// The table must be locked; nothing with a destructor on the caller's frames.
-pub(super) unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut pg_sys::PlannedStmt {
-    // SAFETY: the caller's promise; the parser returns a list of RawStmt.
+unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the caller's promise.
     unsafe {
-        let parsed = pg_raw::raw_parser(insert.text, pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
-        let statement = pg_sys::list_nth(parsed, 0).cast::<pg_sys::RawStmt>();
-        let none = std::ptr::null_mut();
+        let (statement, none) = (insert.parsed(), std::ptr::null_mut());
         let query = pg_raw::parse_analyze_fixedparams(statement, insert.text, std::ptr::null(), 0, none);
-        if !columns.is_null() {
-            pg_compat::set_inserted_columns(query, columns);
-        }
+        pg_compat::set_inserted_columns(query, columns);
+        pg_raw::pg_plan_query(query, insert.text, 0, std::ptr::null_mut())
+    }
+}
+
+/// How the statement would be run, which it will not be. So no library is told of it but those that plan, and they find no identifier
+/// under which they might count it.
+///
+/// # Errors
+/// As for [`plan`].
+///
+/// # Safety
+/// As for [`plan`].
+pub(super) unsafe fn try_plan(insert: &Insert) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        (*parse).p_sourcetext = insert.text;
+        let query = pg_raw::transformTopLevelStmt(parse, insert.parsed());
+        pg_sys::free_parsestate(parse);
         pg_raw::pg_plan_query(query, insert.text, 0, std::ptr::null_mut())
     }
 }

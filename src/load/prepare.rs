@@ -167,14 +167,15 @@ unsafe fn analyse(
             condition = analyse_condition(parse, item, (*statement).whereClause, relation)?;
         }
         let numbers = pg_raw::CopyGetAttnums((*relation).rd_att, relation, (*statement).attlist);
-        pg_compat::check_insert_privileges(parse, item, numbers);
-        let rls = pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, false);
+        // Before the privileges are asked for: somebody may keep a record of that, and COPY will ask for them again.
+        let rls = pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, true);
         if rls == pg_sys::CheckEnableRlsResult::RLS_ENABLED.cast_signed() {
             return Err("row-level security is enabled");
         }
         if pg_sys::XactReadOnly && !(*relation).rd_islocaltemp {
             return Err("the transaction is read-only");
         }
+        pg_compat::check_insert_privileges(parse, item, numbers);
         Ok(condition)
     }
 }

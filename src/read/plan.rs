@@ -163,9 +163,7 @@ unsafe fn size(relation: *mut pg_sys::RelOptInfo, call: *mut pg_sys::FuncExpr) -
     // SAFETY: the caller's promise.
     unsafe {
         let size = match constant_name(call) {
-            Some(name) if may_read_server_files() => {
-                files::size_of(Source { name, is_program: false, decompresses: true }).map(|size| size.bytes)
-            }
+            Some(name) if may_read_server_files() => files::size_of(Source::file(name)).map(|size| size.bytes),
             _ => None,
         };
         let pages = size.map_or(UNKNOWN_PAGES, fdw_plan::pages_of);

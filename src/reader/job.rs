@@ -5,7 +5,9 @@
 #![expect(unsafe_code, reason = "reads COPY's options and a tuple descriptor by pointer")]
 
 use std::ffi::CStr;
+use std::ops::Range;
 
+use fastcsv_engine::convert::Settings;
 use fastcsv_engine::decompress;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
@@ -153,6 +155,33 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
         };
         Ok((job, budget.geometry()))
     }
+}
+
+/// The job of a survey of a file's records, of so many fields each, between two of its bytes.
+pub(crate) fn survey(
+    syntax: Syntax,
+    settings: Settings,
+    fields: usize,
+    null_is_certain: bool,
+    bytes: Range<u64>,
+) -> (Job, Geometry) {
+    let budget = Budget::new(bytes.end - bytes.start, 0);
+    let io = Io::Pread;
+    let job = Job {
+        syntax,
+        input: Input::File { start: bytes.start, size: bytes.end, range_size: budget.range_size, io },
+        encoding: Encoding::AnyByte,
+        fields: vec![Field { target: None }; fields],
+        layout: Layout { attributes: Vec::new(), type_id: 0, type_modifier: 0, constants: Vec::new() },
+        filter: None,
+        output: Output::Survey { null_is_certain },
+        settings: Settings { zone: Vec::new(), ..settings },
+        text: 0,
+        threads: budget.threads as usize,
+        longest_record: budget.longest_record as usize,
+        level: settings::simd().map(str::to_owned),
+    };
+    (job, budget.geometry())
 }
 
 /// What the engine does not do at all.

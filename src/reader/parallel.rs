@@ -274,6 +274,7 @@ impl Parallel {
                             (*this).raise_read_error(&error);
                         }
                     }
+                    Some((EntryKind::Findings, ..)) => unreachable!("the job is for rows"),
                     None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
                     None => return Ok(Item::Full),
                 }

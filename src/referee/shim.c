@@ -311,6 +311,15 @@ fastcsv_shim_add_context(const char *line)
 }
 
 /*
+ * Tells the user something, in the server's encoding.
+ */
+void
+fastcsv_shim_notice(const char *message, const char *hint)
+{
+	ereport(NOTICE, (errmsg_internal("%s", message), hint ? errhint("%s", hint) : 0));
+}
+
+/*
  * An error position that points into text we made up is moved to that text, less a prefix the user never wrote, as
  * SPI does for the queries it runs.
  */

@@ -230,6 +230,7 @@ unsafe extern "C-unwind" {
     fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
     fn fastcsv_shim_view_error(view: *mut ErrorView);
     fn fastcsv_shim_add_context(line: *const c_char);
+    pub(crate) fn fastcsv_shim_notice(message: *const c_char, hint: *const c_char);
     pub(crate) fn fastcsv_shim_move_position(query: *const c_char, prefix: i32);
     pub(crate) fn fastcsv_shim_row_was_skipped(state: pg_sys::CopyFromState) -> bool;
     pub(crate) fn fastcsv_shim_check_reject_limit(state: pg_sys::CopyFromState);

@@ -26,7 +26,7 @@ fn unusual(field: &[u8], settings: &Settings) -> Option<i32> {
 
 /// A date that begins with YYYY-MM-DD.
 #[inline]
-pub(super) fn iso(text: &[u8]) -> Option<i32> {
+pub(crate) fn iso(text: &[u8]) -> Option<i32> {
     /// What is added to a byte, after the expected one was taken off, to set its top bit if it is no digit (more than
     /// 9 is left) or not the hyphen (anything is left).
     const YEAR_MONTH: u64 = u64::from_le_bytes([0x76, 0x76, 0x76, 0x76, 0x7f, 0x76, 0x76, 0x7f]);
