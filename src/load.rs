@@ -296,6 +296,9 @@ unsafe fn run(load: *mut Load) -> u64 {
                 None => {
                     match prepare::prepare(parse, (*load).statement, (*load).source, (*load).beyond, (*load).target) {
                         Ok(opening) => run_here(&opening),
+                        Err(left) if (*load).beyond.matches_names && is_view((*load).target) => {
+                            run_planned(load, parse, left)
+                        }
                         Err(left) if !(*load).beyond.is_nothing() || is_stream((*load).source) => run_fed(load, left),
                         Err(left) => run_copy(load, left),
                     }
@@ -330,6 +333,12 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
             }
         }
     }
+}
+
+/// Is it a view? COPY would take the rows for its triggers, but not the fields that are nobody's.
+fn is_view(target: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::get_rel_relkind(target) }.cast_unsigned() == pg_sys::RELKIND_VIEW
 }
 
 /// Is it a file whose bytes COPY gets from us, or one that must be looked at once it is open?
