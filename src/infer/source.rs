@@ -13,7 +13,7 @@ use crate::file::Borrowed;
 use crate::options::{Source, raise, report};
 use crate::referee::shim::CopyView;
 use crate::referee::{Opening, Referee};
-use crate::{encoding, load, stream};
+use crate::{encoding, load, settings, stream};
 
 /// What somebody wants to know of a file, and what they know already. It lives in PostgreSQL's memory.
 #[derive(Clone, Copy)]
@@ -47,6 +47,7 @@ impl Opened {
     /// The request's strings must live as long as this; nothing with a destructor may be alive on the caller's frames.
     pub(crate) unsafe fn open(request: &Request) -> Opened {
         load::require_read_server_files(request.filename);
+        settings::fault().begin_in_backend();
         // SAFETY: the caller's promise; the file's name is a C string.
         unsafe {
             if stream::is_fifo(request.filename) {
