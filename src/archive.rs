@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "reads through descriptors that PostgreSQL owns, and files named by C strings")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::RawFd;
@@ -20,6 +20,7 @@ use std::path::Path;
 use fastcsv_engine::decompress::{Decoder, Format};
 use fastcsv_engine::pipeline::ReadAt;
 
+use crate::confine;
 use crate::file::{Borrowed, Change, Stamp};
 use crate::memory;
 use crate::options::Source;
@@ -50,20 +51,24 @@ pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
         return None;
     }
     // SAFETY: the caller's promise.
-    let file = unsafe { open(source.name) }.ok()?;
+    let file = unsafe { open(source) }.ok()?;
     file.metadata().ok()?.is_file().then(|| format_of(&file))?
 }
 
 /// Opens a file for a look at its beginning: without waiting, whatever it is.
 ///
 /// # Errors
-/// Those of the system.
+/// Those of the system; that the user is confined to other folders.
 ///
 /// # Safety
-/// The name must be a C string.
-pub(crate) unsafe fn open(name: *const c_char) -> io::Result<File> {
+/// The source's name must be a C string.
+pub(crate) unsafe fn open(source: Source) -> io::Result<File> {
     // SAFETY: the caller's promise.
-    let path = Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    if !unsafe { confine::allows(source) } {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // SAFETY: the caller's promise.
+    let path = Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(source.name) }.to_bytes()));
     // Opening a FIFO that nobody writes to would wait; this does not.
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }

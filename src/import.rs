@@ -12,6 +12,7 @@
 
 #![expect(unsafe_code, reason = "runs statements and a load through PostgreSQL's C interface")]
 
+mod from_copy;
 mod plan;
 
 use std::ffi::{CStr, c_char, c_int};
@@ -22,8 +23,9 @@ use pgrx::prelude::*;
 use crate::call::Call;
 use crate::infer::{self, Failure, Opened, Request};
 use crate::load;
-use crate::options::{raise, report};
+use crate::options::{Source, raise, report};
 use crate::referee::shim;
+pub(crate) use from_copy::{creates_table, from_copy};
 use plan::{Plan, Wishes};
 
 pub(crate) use plan::{c_string, literal, quoted, table_name};
@@ -56,7 +58,7 @@ pub(crate) fn import(call: &Call) -> pg_sys::Datum {
         match planned(&opened, &wishes) {
             Ok(plan) => {
                 opened.close();
-                pg_sys::Datum::from(carry_out(plan, request.filename, load::schema_of(call)).cast_signed())
+                pg_sys::Datum::from(carry_out(plan, request.source(), load::schema_of(call)).cast_signed())
             }
             Err(failure) => infer::fail(failure, &opened),
         }
@@ -83,7 +85,7 @@ fn planned(opened: &Opened, wishes: &Wishes) -> Result<*mut Plan, Failure> {
 ///
 /// # Safety
 /// The plan must be whole; nothing with a destructor may be alive on the caller's frames.
-unsafe fn carry_out(plan: *mut Plan, filename: *mut c_char, extension: *const c_char) -> u64 {
+unsafe fn carry_out(plan: *mut Plan, source: Source, extension: *const c_char) -> u64 {
     // SAFETY: the caller's promise. The settings go back when the statement ends, however that is.
     unsafe {
         shim::fastcsv_shim_notice((*plan).create, std::ptr::null());
@@ -99,7 +101,7 @@ unsafe fn carry_out(plan: *mut Plan, filename: *mut c_char, extension: *const c_
         if let Some(style) = (*plan).date_style {
             set(c"datestyle", style);
         }
-        let rows = load::load_file(table, filename, (*plan).options, extension);
+        let rows = load::load_file(table, source, (*plan).options, extension);
         pg_sys::AtEOXact_GUC(true, level);
         if !(*plan).convert.is_null() {
             let level = pg_sys::NewGUCNestLevel();

@@ -58,6 +58,7 @@ impl Request {
         let header = delimiter + Argument::Header as usize - Argument::Delimiter as usize;
         Request {
             filename,
+            is_spooled: false,
             delimiter: text(Argument::Delimiter),
             quote: text(Argument::Quote),
             escape: text(Argument::Escape),

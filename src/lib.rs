@@ -16,6 +16,7 @@ pgrx::pg_module_magic!();
 mod archive;
 mod call;
 mod client;
+mod confine;
 mod convert_test;
 mod encoding;
 mod fault;

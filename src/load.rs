@@ -29,6 +29,7 @@ use pgrx::prelude::*;
 
 use crate::archive;
 use crate::call::Call;
+use crate::confine;
 use crate::last_run::{self, Run};
 use crate::options::{Source, decompresses_by, raise, report};
 use crate::pg_raw;
@@ -46,7 +47,7 @@ pub(crate) use statement::{Argument, Options};
 use table::{RowTriggers, Table};
 
 pub(crate) use source::next_row;
-pub(crate) use takeover::Statement;
+pub(crate) use takeover::{Statement, Target};
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
@@ -94,7 +95,7 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     let compression = call.text(Argument::Compression as usize);
     // SAFETY: the argument is a C string.
     let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-    let source = Source { name: filename, is_program: false, decompresses };
+    let source = Source { decompresses, ..Source::file(filename) };
     if may_read_files {
         // The name below must mean the table that was asked for until COPY has locked it. Who may not read files is
         // refused by COPY before it looks at the table, and locks nothing here either.
@@ -152,28 +153,54 @@ unsafe fn allocate(
     }
 }
 
-/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted. Returns the number of rows.
+/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted, or null where that may not be there.
+/// Returns the number of rows.
 ///
 /// # Errors
-/// Raises COPY's errors.
+/// Raises COPY's errors; and that another extension plans the table's inserts, which needs the extension's schema.
 ///
 /// # Safety
 /// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's frames.
 pub(crate) unsafe fn load_file(
     target: pg_sys::Oid,
-    filename: *mut c_char,
+    source: Source,
     options: *mut pg_sys::List,
     schema: *const c_char,
 ) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        let may_read_files = may_read_server_files();
+        let statement = statement::copy_from(target, source.name.cast_mut(), None, options);
+        let may_read_files = source.is_spooled || may_read_server_files();
         if may_read_files {
             pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
         }
-        let statement = statement::copy_from(target, filename, None, options);
-        let source = Source { name: filename, is_program: false, decompresses: true };
-        run(allocate(target, schema, may_read_files, source, statement, None))
+        if schema.is_null()
+            && let Some(owner) = owner::of(target, schema)
+        {
+            raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load a new table: {owner}")));
+        }
+        let load = allocate(target, schema, may_read_files, source, statement, None);
+        if source.is_spooled { run_spooled(load) } else { run(load) }
+    }
+}
+
+/// Loads what the client has sent before, whatever the kind of table: who sends it need not be allowed to read files.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_spooled(load: *mut Load) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        let processed = match prepare::open(parse, (*load).statement, (*load).source, (*load).target) {
+            Ok(opening) => run_here(&opening),
+            Err(left) => raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load: {left}"))),
+        };
+        pg_sys::PopActiveSnapshot();
+        pg_sys::free_parsestate(parse);
+        processed
     }
 }
 
@@ -222,6 +249,9 @@ unsafe fn run(load: *mut Load) -> u64 {
     // SAFETY: the caller's promise. The contexts are popped on success only: on an error whoever catches it restores
     // the stack. Everything here is in PostgreSQL's memory.
     unsafe {
+        if (*load).may_read_files {
+            confine::check((*load).source);
+        }
         let outer = pg_sys::error_context_stack;
         (*load).clause_context.previous = outer;
         pg_sys::error_context_stack = &raw mut (*load).clause_context;
@@ -271,13 +301,13 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
-/// Is it a file whose bytes COPY gets from us?
+/// Is it a file whose bytes COPY gets from us, or one that must be looked at once it is open?
 ///
 /// # Safety
 /// As for `run`.
 unsafe fn is_stream(source: Source) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+    unsafe { confine::is_confined(source) || stream::is_fifo(source.name) || archive::format_at(source).is_some() }
 }
 
 /// Lets COPY do the load from a FIFO, which it does not open itself, because it would wait in a way that cannot be interrupted;

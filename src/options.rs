@@ -26,9 +26,18 @@ pub(crate) struct Source {
     pub(crate) is_program: bool,
     /// Is a file decompressed, if its first bytes say that it is compressed?
     pub(crate) decompresses: bool,
+    /// Is the file one that the client's data were put into? It is nobody's business what that is called.
+    pub(crate) is_spooled: bool,
+    /// Is it a COPY's, taken over? What holds for COPY holds for it then, and no more.
+    pub(crate) is_copys: bool,
 }
 
 impl Source {
+    /// A file, which is decompressed if it is compressed.
+    pub(crate) fn file(name: *const c_char) -> Source {
+        Source { name, is_program: false, decompresses: true, is_spooled: false, is_copys: false }
+    }
+
     /// Does the client send the data?
     pub(crate) fn is_client(&self) -> bool {
         self.name.is_null()
@@ -73,7 +82,7 @@ impl TableOptions {
                 let name = CStr::from_ptr((*option).defname);
                 if SOURCES.contains(&name) {
                     let is_program = name == c"program";
-                    source = Some(Source { name: pg_sys::defGetString(option), is_program, decompresses: true });
+                    source = Some(Source { is_program, ..Source::file(pg_sys::defGetString(option)) });
                 } else if name == IO {
                     io = io_of(option);
                 } else if name == COMPRESSION {

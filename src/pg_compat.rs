@@ -414,6 +414,21 @@ unsafe extern "C-unwind" {
     fn die(signal: c_int);
 }
 
+/// Writes into a temporary file; returns how many bytes, or below 0 with errno.
+///
+/// # Safety
+/// The file must be open, and the buffer so long.
+pub(crate) unsafe fn file_write(file: pg_sys::File, buffer: *mut u8, length: usize, offset: i64) -> i64 {
+    let event = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE;
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::FileWrite(file, buffer.cast(), length as c_int, offset, event).into();
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::FileWrite(file, buffer.cast(), length, offset, event) as i64;
+    }
+}
+
 /// What a backend that waits for its worker shows in `pg_stat_activity`: from 17 on an event of its own.
 pub(crate) fn wait_event() -> u32 {
     #[cfg(any(feature = "pg15", feature = "pg16"))]

@@ -240,7 +240,7 @@ unsafe extern "C-unwind" fn add_position(context: *mut c_void) {
 /// The line itself.
 fn describe(source: Source, known: &Known, error: &ErrorView) -> CString {
     let mut line = Vec::from(&b"fastcsv: "[..]);
-    if source.is_client() {
+    if source.is_client() || source.is_spooled {
         line.extend_from_slice(b"STDIN");
     } else {
         line.extend_from_slice(if source.is_program { b"program \"" } else { b"file \"" });

@@ -68,7 +68,7 @@ impl Request {
         let compression = index(Argument::Compression).and_then(|index| call.text(index));
         // SAFETY: the argument is a C string.
         let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-        let source = Source { name, is_program: false, decompresses };
+        let source = Source { decompresses, ..Source::file(name) };
         // SAFETY: the caller's promise; the name is a C string.
         unsafe { header::resolve(&mut options, &header::Columns::of_descriptor(descriptor), None, source) };
         Request { source, options: options.into_list() }

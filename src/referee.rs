@@ -30,6 +30,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::archive::{self, Archive};
 use crate::client::Client;
+use crate::confine;
 use crate::file::Borrowed;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
@@ -124,12 +125,16 @@ impl Referee {
                 Self::read_stream(this, client);
                 return this;
             }
+            confine::check(source);
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
             let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
             let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
-                    Ok(pipe) => Self::read_stream(this, pipe),
+                    Ok(pipe) => {
+                        confine::check_open(source, pipe.descriptor());
+                        Self::read_stream(this, pipe);
+                    }
                     Err(error) => {
                         // COPY knows better how to say it.
                         Self::begin(opening, None);
@@ -138,6 +143,7 @@ impl Referee {
                 }
             } else if let Some(format) = Self::compression(state, source) {
                 let descriptor = shim::fastcsv_shim_take_file(state, Some(read_feed));
+                confine::check_open(source, descriptor);
                 match Archive::new(descriptor, format) {
                     Ok(archive) => Self::read_stream(this, archive),
                     Err(error) => shim::raise_read_error(&error, source.name),
@@ -145,7 +151,10 @@ impl Referee {
             } else {
                 let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));
                 if descriptor >= 0 {
+                    confine::check_open(source, descriptor);
                     Self::read_stream(this, Pipe::of_copy(descriptor));
+                } else {
+                    confine::check_open(source, CopyView::of(state).descriptor);
                 }
             }
             this

@@ -16,8 +16,9 @@ use pgrx::{PgList, pg_sys};
 
 use crate::import::{c_string, literal, quoted, table_name};
 use crate::infer::{self, Opened, Request, Schema, SchemaColumn};
-use crate::options::{raise, report};
+use crate::options::{Source, raise, report};
 use crate::referee::shim;
+use crate::{confine, load};
 
 /// The names of files that a folder's tables are made of, as their endings.
 const ENDINGS: [&str; 5] = ["csv", "tsv", "tab", "psv", "txt"];
@@ -40,7 +41,8 @@ pub(super) unsafe extern "C-unwind" fn import(
     unsafe {
         let (path, request) = options(statement);
         let pattern = path.unwrap_or((*statement).remote_schema);
-        crate::load::require_read_server_files(pattern);
+        load::require_read_server_files(pattern);
+        confine::check(Source::file(pattern));
         let server_name = (*pg_sys::GetForeignServer(server)).servername;
         let mut statements = std::ptr::null_mut();
         let files = tables(pattern);
@@ -84,6 +86,7 @@ unsafe fn options(statement: *mut pg_sys::ImportForeignSchemaStmt) -> (Option<*m
         header: None,
         encoding: None,
         most: None,
+        is_spooled: false,
     };
     // SAFETY: the caller's promise; options are DefElems.
     unsafe {
@@ -138,6 +141,9 @@ unsafe fn tables(path: *const c_char) -> *mut pg_sys::List {
         folder if folder.is_dir() => in_folder(folder),
         _ => matching(path),
     };
+    // A pattern may lead elsewhere, and nobody is told of what is there.
+    // SAFETY: a C string.
+    files.retain(|file| unsafe { confine::allows(Source::file(c_string(file.as_os_str().as_bytes()))) });
     files.sort();
     if files.is_empty() {
         let message = format!("no file matches \"{}\"", path.to_string_lossy());

@@ -12,6 +12,7 @@ use pgrx::{PgList, pg_sys};
 
 use super::{count, filter};
 use crate::archive;
+use crate::confine;
 use crate::options::{Source, TableOptions, is_binary, name_node};
 use crate::pg_compat::{self, PathParts};
 use crate::types;
@@ -89,6 +90,13 @@ pub(crate) fn pages_of(size: u64) -> f64 {
 
 /// The size of the file in bytes, or `None` where it cannot be looked at; errno then tells why.
 pub(crate) fn file_size(source: Source) -> Option<u64> {
+    // SAFETY: the name is a C string; errno is the thread's own.
+    unsafe {
+        if !confine::allows(source) {
+            *libc::__errno_location() = libc::EACCES;
+            return None;
+        }
+    }
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the name is a C string; on success stat fills the struct.
     unsafe { (libc::stat(source.name, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_size.cast_unsigned()) }

@@ -19,6 +19,8 @@ use crate::{encoding, load, settings, stream};
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) filename: *mut c_char,
+    /// Whether the file is one that the client's data were put into.
+    pub(crate) is_spooled: bool,
     pub(crate) delimiter: Option<*mut c_char>,
     pub(crate) quote: Option<*mut c_char>,
     pub(crate) escape: Option<*mut c_char>,
@@ -46,7 +48,9 @@ impl Opened {
     /// # Safety
     /// The request's strings must live as long as this; nothing with a destructor may be alive on the caller's frames.
     pub(crate) unsafe fn open(request: &Request) -> Opened {
-        load::require_read_server_files(request.filename);
+        if !request.is_spooled {
+            load::require_read_server_files(request.filename);
+        }
         settings::fault().begin_in_backend();
         // SAFETY: the caller's promise; the file's name is a C string.
         unsafe {
@@ -55,8 +59,7 @@ impl Opened {
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
             let relation = pg_sys::table_open(pg_sys::Oid::from(pg_sys::AccessMethodRelationId), lock);
-            let source = Source { name: request.filename, is_program: false, decompresses: true };
-            let referee = Referee::open(&Opening::of(relation, source, request.copy_options()));
+            let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
             let (view, _) = Referee::views(referee);
             if view.descriptor < 0 {
                 raise_unseekable();
@@ -102,6 +105,11 @@ impl Opened {
 }
 
 impl Request {
+    /// Where the bytes come from.
+    pub(crate) fn source(&self) -> Source {
+        Source { is_spooled: self.is_spooled, ..Source::file(self.filename) }
+    }
+
     /// The options that were given, as COPY wants them.
     fn copy_options(&self) -> *mut pg_sys::List {
         let csv = Some(c"csv".as_ptr().cast_mut());

@@ -104,7 +104,7 @@ fn file_encoding(options: &Options) -> Option<i32> {
 /// The source's name must be a C string.
 unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
     // SAFETY: the caller's promise.
-    let file = unsafe { archive::open(source.name)? };
+    let file = unsafe { archive::open(source)? };
     let kind = file.metadata()?.file_type();
     if kind.is_fifo() || kind.is_char_device() {
         drop(file);

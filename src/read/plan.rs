@@ -162,9 +162,7 @@ unsafe fn size(relation: *mut pg_sys::RelOptInfo, call: *mut pg_sys::FuncExpr) -
     // SAFETY: the caller's promise.
     unsafe {
         let size = match constant_name(call) {
-            Some(name) if may_read_server_files() => {
-                fdw_plan::file_size(Source { name, is_program: false, decompresses: true })
-            }
+            Some(name) if may_read_server_files() => fdw_plan::file_size(Source::file(name)),
             _ => None,
         };
         let pages = size.map_or(UNKNOWN_PAGES, fdw_plan::pages_of);

@@ -189,7 +189,7 @@ unsafe extern "C-unwind" fn explain(
         // The size is nobody's business who may not read the file.
         if let Some(name) = constant_name(parts.function) {
             match may_read_server_files() {
-                true => show_source(Source { name, is_program: false, decompresses: true }, state),
+                true => show_source(Source::file(name), state),
                 false => pg_sys::ExplainPropertyText(c"Foreign File".as_ptr(), name, state),
             }
         }

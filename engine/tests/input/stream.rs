@@ -4,6 +4,7 @@
 
 use std::io::{self, Read};
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -34,12 +35,16 @@ impl ReadAt for Memory {
 fn byte_ring(capacity: usize) -> ByteRing {
     #[repr(C, align(64))]
     struct CacheLine([u8; 64]);
+    // Where a leak checker finds it.
+    static KEPT: Mutex<Vec<Box<[CacheLine]>>> = Mutex::new(Vec::new());
     let lines = ByteRing::bytes(capacity).div_ceil(64);
-    let memory: &mut [CacheLine] = Box::leak((0..lines).map(|_| CacheLine([0; 64])).collect());
+    let mut memory: Box<[CacheLine]> = (0..lines).map(|_| CacheLine([0; 64])).collect();
     // The ring is the only way to these bytes.
     assert_eq!(memory[0].0[0], 0);
+    let start = NonNull::new(memory.as_mut_ptr()).expect("a box's memory");
+    KEPT.lock().unwrap().push(memory);
     // SAFETY: large enough, aligned, and never freed.
-    unsafe { ByteRing::create(NonNull::from(memory).cast(), capacity) }
+    unsafe { ByteRing::create(start.cast(), capacity) }
 }
 
 /// Writes all of the content in pieces of these sizes, over and over; 0 is a pause.
