@@ -1,8 +1,8 @@
-//! IMPORT FOREIGN SCHEMA: a foreign table for each file of a folder, or of those that match a pattern, with its columns and options as
-//! [`crate::infer`] finds them.
+//! IMPORT FOREIGN SCHEMA: a foreign table for each file of a folder, or of those that match a pattern, with its columns
+//! and options as [`crate::infer`] finds them.
 //!
-//! A foreign table's dates are read under the `DateStyle` of whoever reads it, and its numbers by `numeric` alone. So a column whose texts
-//! mean something only if they are read in another way (31/01/2024, 1,5) is text.
+//! A foreign table's dates are read under the `DateStyle` of whoever reads it, and its numbers by `numeric` alone. So a
+//! column whose texts mean something only if they are read in another way (31/01/2024, 1,5) is text.
 
 #![expect(unsafe_code, reason = "a callback that reads a statement's nodes and returns a list of C strings")]
 
@@ -36,8 +36,8 @@ pub(super) unsafe extern "C-unwind" fn import(
     statement: *mut pg_sys::ImportForeignSchemaStmt,
     server: pg_sys::Oid,
 ) -> *mut pg_sys::List {
-    // SAFETY: PostgreSQL passes a statement and the oid of a server of this wrapper. While a file is looked at, only what a raised error
-    // may leave behind is alive here.
+    // SAFETY: PostgreSQL passes a statement and the oid of a server of this wrapper. While a file is looked at, only
+    // what a raised error may leave behind is alive here.
     unsafe {
         let (path, request) = options(statement);
         let pattern = path.unwrap_or((*statement).remote_schema);
@@ -68,7 +68,8 @@ struct File {
     table: *const c_char,
 }
 
-/// The statement's options: another place for the path, which as a name is cut after 63 bytes, and what is known of the files.
+/// The statement's options: another place for the path, which as a name is cut after 63 bytes, and what is known of the
+/// files.
 ///
 /// # Errors
 /// Raises that there is no such option, or what is wrong with its value.

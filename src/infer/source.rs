@@ -1,5 +1,6 @@
-//! The file that is looked at. COPY opens it: so its checks of the options, and its words for a file that cannot be opened,
-//! are what the user sees. COPY wants a relation for that; one of the catalog's smallest serves, nothing is read into it.
+//! The file that is looked at. COPY opens it: so its checks of the options, and its words for a file that cannot be
+//! opened, are what the user sees. COPY wants a relation for that; one of the catalog's smallest serves, nothing is
+//! read into it.
 
 #![expect(unsafe_code, reason = "begins a COPY, and ends it")]
 
@@ -58,7 +59,7 @@ impl Opened {
                 raise_unseekable();
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
-            let relation = pg_sys::table_open(pg_sys::Oid::from(pg_sys::AccessMethodRelationId), lock);
+            let relation = pg_sys::table_open(pg_sys::AccessMethodRelationId, lock);
             let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
             let (view, _) = Referee::views(referee);
             if view.descriptor < 0 {
