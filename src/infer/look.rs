@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     /// It was written to meanwhile.
     Overwritten,
     /// Something that only we say.
-    Said(ErrorReport),
+    Said(Box<ErrorReport>),
 }
 
 impl From<io::Error> for Failure {
@@ -82,7 +82,7 @@ impl Sample {
         }
         let error =
             report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the end of the file's first record was not found");
-        Err(Failure::Said(error.set_detail("A quote may open in it and never close.")))
+        Err(Failure::Said(Box::new(error.set_detail("A quote may open in it and never close."))))
     }
 
     /// Is the file in UTF-16?
@@ -121,7 +121,7 @@ impl Sample {
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
         self.sniffed.dialect().ok_or_else(|| {
             let message = "delimiter, quote and escape do not fit together";
-            Failure::Said(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message))
+            Failure::Said(Box::new(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)))
         })
     }
 }

@@ -104,7 +104,6 @@ fn in_worker(survey: &Survey<'_>, file: &Borrowed, started: Instant) -> Result<(
     let Survey { fields, null_is_certain, start, size, .. } = *survey;
     let (syntax, texts) = (survey.syntax.clone(), survey.settings.clone());
     let (job, geometry) = survey_job(syntax, texts, fields, null_is_certain, start..size);
-    settings::fault().begin_in_backend();
     // SAFETY: the descriptor stays open as long as the file is looked at.
     let worker = unsafe { Worker::launch(&job, Input::File(file.descriptor()), geometry, settings::fault()) };
     let mut worker = worker.map_err(|refusal| Attempt::Refused(refusal.reason()))?;

@@ -1,8 +1,8 @@
 //! Which readings a text has.
 //!
-//! Shapes are looked at first, and more narrowly than PostgreSQL's input functions do: 20240131 is a number and no date,
-//! 16:9 no time, 1.2.3 no day of any month. What has the shape is then given to the converter, which knows whether the
-//! input function takes it.
+//! Shapes are looked at first, and more narrowly than PostgreSQL's input functions do: 20240131 is a number and no
+//! date, 16:9 no time, 1.2.3 no day of any month. What has the shape is then given to the converter, which knows
+//! whether the input function takes it.
 
 use super::types::Candidates;
 use crate::convert::datetime::{self, DateTime};

@@ -1,5 +1,5 @@
-//! What a part of a file holds. Parts that follow each other merge into what both hold together, and it does not matter in
-//! which order neighbours are put together (merging is associative).
+//! What a part of a file holds. Parts that follow each other merge into what both hold together, and it does not matter
+//! in which order neighbours are put together (merging is associative).
 
 use super::column::Column;
 use crate::tuple::OutOfMemory;

@@ -1,7 +1,8 @@
 //! The survey of records: structure by the scan, each field to its column.
 //!
-//! Nothing is an error here. What COPY would refuse (a line end of another style, an invalid byte, a record with another number
-//! of fields) is noted with its line, and COPY will say it in its own words when somebody reads the file.
+//! Nothing is an error here. What COPY would refuse (a line end of another style, an invalid byte, a record with
+//! another number of fields) is noted with its line, and COPY will say it in its own words when somebody reads the
+//! file.
 
 use super::classify::Classifier;
 use super::column::Shared;
@@ -28,8 +29,8 @@ pub struct Surveyor {
 }
 
 impl Surveyor {
-    /// A survey of records of so many fields, by COPY's rules for quotes. Unless it is certain what stands for NULL, some
-    /// usual words are noted as what else may.
+    /// A survey of records of so many fields, by COPY's rules for quotes. Unless it is certain what stands for NULL,
+    /// some usual words are noted as what else may.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -78,8 +79,8 @@ impl Surveyor {
         self.boundaries.memory() + self.findings.memory() + built
     }
 
-    /// Takes whole records from the start of `bytes`, where one starts: those that begin before `limit`, and at most so many.
-    /// Returns the bytes taken; 0 if no record ends in them.
+    /// Takes whole records from the start of `bytes`, where one starts: those that begin before `limit`, and at most so
+    /// many. Returns the bytes taken; 0 if no record ends in them.
     ///
     /// # Errors
     /// If memory runs out.

@@ -1,5 +1,5 @@
-//! Findings as bytes, for the way from the worker to the session: numbers in seven-bit groups, texts with their length before
-//! them. A range's findings are as short as its columns are plain.
+//! Findings as bytes, for the way from the worker to the session: numbers in seven-bit groups, texts with their length
+//! before them. A range's findings are as short as its columns are plain.
 
 use super::classify::Signs;
 use super::column::{Column, Refusal, Word};
