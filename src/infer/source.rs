@@ -114,7 +114,7 @@ impl Request {
 
     /// Where the bytes come from.
     pub(crate) fn source(&self) -> Source {
-        Source { is_spooled: self.is_spooled, ..Source::file(self.filename) }
+        Source { is_spooled: self.is_spooled, hints: true, ..Source::file(self.filename) }
     }
 
     /// The options that were given, as COPY wants them.
