@@ -41,13 +41,15 @@ CREATE FUNCTION fastcsv_copy(
     format text DEFAULT 'csv',
     force_quote text[] DEFAULT NULL,
     convert_selectively text[] DEFAULT NULL,
-    compression text DEFAULT 'auto'
+    compression text DEFAULT 'auto',
+    filename_column text DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
 COMMENT ON FUNCTION fastcsv_copy IS
 $$loads a CSV file on the server into a table, as COPY FROM does, and returns the number of rows loaded
 
-  target, filename   the table, and the file's path as the server sees it
+  target, filename   the table, and the file's path as the server sees it; or a pattern like /data/*.csv, or a list
+                     with commas
   columns            the table's columns the file has, in the file's order; default: all of them
   where_clause       load only rows for which this condition holds
   header             true, false, match, or auto (the default): the first record is a header when every field of it
@@ -59,6 +61,7 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
+  filename_column    the column that is not in the file and gets the file's name
 
 Needs the privileges that COPY FROM a file needs.$$;
 
@@ -79,7 +82,8 @@ CREATE FUNCTION fastcsv_read(
     reject_limit "any" DEFAULT NULL,
     log_verbosity text DEFAULT NULL,
     format text DEFAULT 'csv',
-    compression text DEFAULT 'auto'
+    compression text DEFAULT 'auto',
+    filename_column text DEFAULT NULL
 ) RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_read';
 COMMENT ON FUNCTION fastcsv_read IS
@@ -87,7 +91,7 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
 
   SELECT ... FROM fastcsv_read('/data/f.csv') AS t (a integer, b text)
 
-  filename           the file's path as the server sees it
+  filename           the file's path as the server sees it; or a pattern like /data/*.csv, or a list with commas
   header             true, false, match, or auto (the default): the first record is a header when every field of it
                      names a column of the definition list
   null_string        COPY's option NULL
@@ -96,6 +100,7 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
+  filename_column    the column that is not in the file and gets the file's name
 
 Needs the privileges that COPY FROM a file needs.$$;
 

@@ -9,7 +9,7 @@
 
 #![expect(unsafe_code, reason = "reads through descriptors that PostgreSQL owns, and files named by C strings")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::RawFd;
@@ -51,8 +51,13 @@ pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
         return None;
     }
     // SAFETY: the caller's promise.
-    let file = unsafe { open(source) }.ok()?;
-    file.metadata().ok()?.is_file().then(|| format_of(&file))?
+    let path = unsafe { path(source.name) };
+    // Somebody may wait for a FIFO to be opened, and takes that for the one who reads it. SAFETY: as above.
+    if !unsafe { confine::allows(source) } || !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    // SAFETY: as above.
+    unsafe { open(source) }.ok().and_then(|file| format_of(&file))
 }
 
 /// Opens a file for a look at its beginning: without waiting, whatever it is.
@@ -68,9 +73,16 @@ pub(crate) unsafe fn open(source: Source) -> io::Result<File> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     // SAFETY: the caller's promise.
-    let path = Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(source.name) }.to_bytes()));
+    let path = unsafe { path(source.name) };
     // Opening a FIFO that nobody writes to would wait; this does not.
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// # Safety
+/// The name must be a C string, and live as long as the path.
+unsafe fn path<'n>(name: *const c_char) -> &'n Path {
+    // SAFETY: the caller's promise.
+    Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
 /// A compressed file that COPY has open, as a supply of what it holds.
@@ -131,6 +143,8 @@ impl Archive {
 
 impl Supply for Archive {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        // COPY's parser does not ask while it reads a record, and a small file may hold one of any length.
+        pgrx::check_for_interrupts!();
         self.read_on(buffer).map(Some).map_err(|error| {
             // A file that was cut short meanwhile is not damaged.
             let is_damaged = error.kind() == io::ErrorKind::InvalidData;
@@ -169,7 +183,7 @@ impl Supply for Archive {
     fn close(&mut self) {}
 }
 
-/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled.
+/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled: they may stand for none at all.
 struct Compressed {
     file: Borrowed,
     offset: u64,

@@ -15,7 +15,8 @@ use pgrx::{PgList, pg_sys};
 
 use crate::call::Call;
 use crate::pg_compat;
-use crate::referee::shim;
+use crate::reader::Beyond;
+use crate::referee::{Opening, shim};
 
 /// Where a table's bytes come from.
 #[derive(Clone, Copy)]
@@ -57,6 +58,9 @@ const IO_VALUES: [(&CStr, Io); 2] = [(c"pread", Io::Pread), (c"mmap", Io::Mmap)]
 /// Whether compressed files are decompressed: another option of fastcsv's own.
 const COMPRESSION: &CStr = c"compression";
 
+/// The column that is not in the file but holds its name: a third one.
+const FILENAME_COLUMN: &CStr = c"filename_column";
+
 /// Options of a column.
 const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
 
@@ -66,9 +70,16 @@ pub(crate) struct TableOptions {
     /// How a file is read.
     pub(crate) io: Io,
     pub(crate) copy: *mut pg_sys::List,
+    /// What COPY knows nothing of.
+    pub(crate) beyond: Beyond,
 }
 
 impl TableOptions {
+    /// What is to be opened: all columns of the table, with COPY's options.
+    pub(crate) fn opening(&self, relation: pg_sys::Relation, options: *mut pg_sys::List) -> Opening {
+        Opening { beyond: self.beyond, ..Opening::of(relation, self.source, options) }
+    }
+
     /// Reads the options of a foreign table and of its columns.
     ///
     /// # Safety
@@ -77,6 +88,7 @@ impl TableOptions {
         // SAFETY: the caller's promise; the catalog functions return lists in the current memory context.
         unsafe {
             let (mut source, mut io, mut decompresses) = (None, Io::default(), true);
+            let mut beyond = Beyond::NOTHING;
             let mut copy = PgList::<pg_sys::DefElem>::new();
             for option in PgList::<pg_sys::DefElem>::from_pg((*pg_sys::GetForeignTable(table)).options).iter_ptr() {
                 let name = CStr::from_ptr((*option).defname);
@@ -87,6 +99,8 @@ impl TableOptions {
                     io = io_of(option);
                 } else if name == COMPRESSION {
                     decompresses = decompresses_by(pg_sys::defGetString(option));
+                } else if name == FILENAME_COLUMN {
+                    beyond.filename_column = pg_sys::defGetString(option);
                 } else {
                     copy.push(option);
                 }
@@ -97,7 +111,7 @@ impl TableOptions {
             let Some(source) = source else {
                 raise(missing_source()) // the validator saw to it, so only a changed catalog can bring us here
             };
-            Self { source: Source { decompresses, ..source }, io, copy: with_csv_format(copy) }
+            Self { source: Source { decompresses, ..source }, io, copy: with_csv_format(copy), beyond }
         }
     }
 }
@@ -282,7 +296,7 @@ unsafe fn check_own(name: &CStr, option: *mut pg_sys::DefElem) -> bool {
             io_of(option);
         } else if name == COMPRESSION {
             decompresses_by(pg_sys::defGetString(option));
-        } else {
+        } else if name != FILENAME_COLUMN {
             return false;
         }
     }

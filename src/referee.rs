@@ -35,6 +35,7 @@ use crate::file::Borrowed;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
+use crate::reader::{Beyond, Fixed};
 use crate::stream::{self, Pipe, Stream, Supply};
 use shim::{CopyOptions, CopyView};
 
@@ -74,6 +75,9 @@ pub(crate) struct Referee {
     /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
     /// shows the value that was wrong.
     behind_skipped: Option<u64>,
+    /// Values that are the same in every row, and not in the file.
+    fixed: *const Fixed,
+    fixed_count: usize,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
 }
@@ -91,13 +95,16 @@ pub(crate) struct Opening {
     pub(crate) condition: *mut pg_sys::List,
     /// The column list, or null for all columns.
     pub(crate) columns: *mut pg_sys::List,
+    /// What COPY knows nothing of; for [`Reader`](crate::reader::Reader) alone.
+    pub(crate) beyond: Beyond,
 }
 
 impl Opening {
     /// The plain read of all columns.
     pub(crate) fn of(relation: pg_sys::Relation, source: Source, options: *mut pg_sys::List) -> Opening {
         let none = std::ptr::null_mut();
-        Opening { relation, source, options, parse: std::ptr::null_mut(), condition: none, columns: none }
+        let (parse, beyond) = (std::ptr::null_mut(), Beyond::NOTHING);
+        Opening { relation, source, options, parse, condition: none, columns: none, beyond }
     }
 }
 
@@ -179,7 +186,7 @@ impl Referee {
     /// # Safety
     /// As for [`Referee::open`].
     unsafe fn begin(opening: &Opening, callback: pg_sys::copy_data_source_cb) -> pg_sys::CopyFromState {
-        let Opening { relation, source, options, parse, condition, columns } = *opening;
+        let Opening { relation, source, options, parse, condition, columns, .. } = *opening;
         let (name, is_program) = match callback {
             None => (source.name, source.is_program),
             Some(_) => (std::ptr::null(), false),
@@ -476,6 +483,8 @@ impl Referee {
                 behind_skipped: None,
                 took_record: false,
                 stream: std::ptr::null_mut(),
+                fixed: std::ptr::null(),
+                fixed_count: 0,
                 is_entered: false,
             });
             place
@@ -533,10 +542,13 @@ impl Referee {
             if found {
                 (*this).position.count_record();
                 (*this).took_record = true;
-            } else if !(*this).stream.is_null()
-                && let Err(error) = (*(*this).stream).end_data()
-            {
-                shim::raise_read_error(&error, (*this).position.source().name);
+            } else if !(*this).stream.is_null() && !(*(*this).stream).is_at_end() {
+                // What comes behind the data's end is not its last line's.
+                let line_number = CopyView::of((*this).state).line_number;
+                shim::fastcsv_shim_hide_line((*this).state, line_number, true);
+                if let Err(error) = (*(*this).stream).end_data() {
+                    shim::raise_read_error(&error, (*this).position.source().name);
+                }
             }
             found
         }
@@ -568,9 +580,43 @@ impl Referee {
                 return None;
             }
             if found {
+                for fixed in (*this).fixed_values() {
+                    *(*slot).tts_isnull.add(fixed.attribute) = fixed.value.is_none();
+                    *(*slot).tts_values.add(fixed.attribute) = fixed.value.unwrap_or(pg_sys::Datum::null());
+                }
                 pg_raw::ExecStoreVirtualTuple(slot);
             }
             Some(found)
+        }
+    }
+
+    /// These values are in every row, whatever the file holds. They must live as long as this.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn fix(this: *mut Self, values: &[Fixed]) {
+        // SAFETY: the caller's promise; the copy lives in the current memory context, as this does.
+        unsafe {
+            let copy: *mut Fixed = pg_sys::palloc(size_of_val(values).max(1)).cast();
+            copy.copy_from_nonoverlapping(values.as_ptr(), values.len());
+            ((*this).fixed, (*this).fixed_count) = (copy, values.len());
+        }
+    }
+
+    /// Is the attribute (0-based) one of these?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn fixes(this: *mut Self, attribute: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).fixed_values() }.iter().any(|fixed| fixed.attribute == attribute)
+    }
+
+    fn fixed_values(&self) -> &[Fixed] {
+        match self.fixed.is_null() {
+            true => &[],
+            // SAFETY: `fix` has written so many.
+            false => unsafe { std::slice::from_raw_parts(self.fixed, self.fixed_count) },
         }
     }
 
@@ -617,6 +663,22 @@ impl Referee {
     pub(crate) unsafe fn shows_skipped(this: *mut Self, record: u64) -> bool {
         // SAFETY: the caller's promise.
         unsafe { (*this).behind_skipped == Some(record) }
+    }
+
+    /// How many rows were passed over so far, in files before this one too; and that so many were before.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn skipped(this: *mut Self) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_skipped((*this).state) }
+    }
+
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn add_skipped(this: *mut Self, before: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_add_skipped((*this).state, before) }
     }
 
     /// Says how many rows were passed over, as a load or as a scan does.

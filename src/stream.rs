@@ -35,6 +35,17 @@ use crate::settings;
 /// into it then seldom waits.
 const PIPE: libc::c_int = 1 << 20;
 
+/// What was read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    Bytes(usize),
+    /// There is nothing now.
+    Nothing,
+    End,
+    /// Something else than data: it is left for [`Supply::read`], which may raise an error, when all before it is done with.
+    Other,
+}
+
 /// Where a stream's bytes come from.
 pub(crate) trait Supply {
     /// Reads what there is now: `None` if that is nothing, 0 at the end.
@@ -42,6 +53,18 @@ pub(crate) trait Supply {
     /// # Errors
     /// Those of the system.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// As `read`, for somebody who reads on while what came before is still worked at.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn read_ahead(&mut self, buffer: &mut [u8]) -> io::Result<Ahead> {
+        Ok(match self.read(buffer)? {
+            None => Ahead::Nothing,
+            Some(0) => Ahead::End,
+            Some(length) => Ahead::Bytes(length),
+        })
+    }
 
     /// What becomes readable when there is something.
     fn descriptor(&self) -> RawFd;
@@ -292,7 +315,37 @@ impl Stream {
     ///
     /// # Errors
     /// Those of the system.
-    pub(crate) fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        if let Some(known) = self.read_known(buffer) {
+            return Ok(Some(known));
+        }
+        let read = self.supply.read(buffer).map_err(|error| self.noted(error))?;
+        self.received += read.unwrap_or(0) as u64;
+        self.is_at_end = read == Some(0) && !buffer.is_empty();
+        Ok(read)
+    }
+
+    /// As `read_now`, for somebody who reads on while what came before is still worked at.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn read_ahead(&mut self, buffer: &mut [u8]) -> io::Result<Ahead> {
+        match self.read_known(buffer) {
+            Some(0) => return Ok(Ahead::End),
+            Some(length) => return Ok(Ahead::Bytes(length)),
+            None => {}
+        }
+        let read = self.supply.read_ahead(buffer).map_err(|error| self.noted(error))?;
+        match read {
+            Ahead::Bytes(length) => self.received += length as u64,
+            Ahead::End => self.is_at_end = true,
+            Ahead::Nothing | Ahead::Other => {}
+        }
+        Ok(read)
+    }
+
+    /// What can be read without asking the supply: bytes that are held, or that there are no more.
+    fn read_known(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let held = &self.held[self.served..];
         if !held.is_empty() && !buffer.is_empty() {
             let length = held.len().min(buffer.len());
@@ -301,15 +354,14 @@ impl Stream {
             if self.served == self.held.len() {
                 (self.held, self.served) = (Vec::new(), 0);
             }
-            return Ok(Some(length));
+            return Some(length);
         }
-        if self.is_at_end {
-            return Ok(Some(0));
-        }
-        let read = self.supply.read(buffer).map_err(|error| self.noted(error))?;
-        self.received += read.unwrap_or(0) as u64;
-        self.is_at_end = read == Some(0) && !buffer.is_empty();
-        Ok(read)
+        self.is_at_end.then_some(0)
+    }
+
+    /// See [`Supply::is_client`].
+    pub(crate) fn is_client(&self) -> bool {
+        self.supply.is_client()
     }
 
     /// The error, without anything that it owns.
@@ -330,7 +382,7 @@ impl Stream {
     /// Raises that the statement was cancelled or the session is to end. Nothing with a destructor may be alive on the
     /// callers' frames.
     fn wait(&self) {
-        wait_for(self.descriptor(), -1);
+        wait_for(self.descriptor(), -1, wait_event(self.is_client()));
         // SAFETY: as above.
         unsafe { pg_raw::check_for_interrupts() };
     }
@@ -364,13 +416,17 @@ fn new_trail(dialect: &Dialect, at: Checkpoint) -> Trail {
     Trail::new(dialect, Level::detect(), at, limit)
 }
 
+/// What a session shows that waits for a stream, or for the worker that reads one.
+pub(crate) fn wait_event(is_for_client: bool) -> u32 {
+    if is_for_client { pg_sys::WaitEventClient::WAIT_EVENT_CLIENT_READ } else { pg_compat::wait_event() }
+}
+
 /// Sleeps until the session's latch is set or the descriptor is readable, at most so many milliseconds (-1: any time).
-pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64) {
+pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64, event: u32) {
     let mut events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
     if milliseconds >= 0 {
         events |= pg_sys::WL_TIMEOUT;
     }
-    let event = pg_compat::wait_event();
     // SAFETY: waits on the session's own latch, and on a descriptor that is open. It was just asked whether it is readable
     // and said no, so it can be waited for.
     unsafe {
@@ -387,15 +443,19 @@ pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64) {
 }
 
 impl Feed for Stream {
-    /// Fills the buffer, or takes from a client what there is, as COPY itself would: what its parser makes of some rare options
-    /// depends on that.
+    /// Fills the buffer; but takes a client's messages one by one, as COPY itself would. What its parser makes of some rare options
+    /// depends on that, and so does what has been done by the time that a client fails.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.read_now(&mut buffer[filled..])? {
                 Some(0) => break,
-                Some(length) => filled += length,
-                None if filled > 0 && self.supply.is_client() => break,
+                Some(length) => {
+                    filled += length;
+                    if self.is_client() {
+                        break;
+                    }
+                }
                 None => self.wait(),
             }
         }

@@ -26,6 +26,15 @@ unsafe impl Send for ByteRing {}
 // SAFETY: as above.
 unsafe impl Sync for ByteRing {}
 
+/// Nothing more will come, because that was all.
+const ENDED: u32 = 1;
+
+/// Nothing more will come here, though it was not all.
+const BROKEN_OFF: u32 = 2;
+
+/// How a read says that the stream was [broken off](Writer::break_off).
+pub(crate) const IS_BROKEN_OFF: io::ErrorKind = io::ErrorKind::ConnectionAborted;
+
 /// What one side writes and the other reads, in a cache line of its own.
 #[repr(C, align(64))]
 struct Side {
@@ -33,7 +42,7 @@ struct Side {
     count: AtomicU64,
     /// Whether this side waits for the other.
     waits: AtomicU32,
-    /// Whether nothing more will come; the writer's only.
+    /// Whether nothing more will come, and why: the writer's only. 0, [`ENDED`] or [`BROKEN_OFF`].
     closed: AtomicU32,
 }
 
@@ -159,7 +168,13 @@ impl Writer {
 
     /// Nothing more will come. Who calls this must then ask [`Writer::must_wake_reader`].
     pub fn close(&mut self) {
-        self.ring.head().writer.closed.store(1, Ordering::Release);
+        self.ring.head().writer.closed.store(ENDED, Ordering::Release);
+    }
+
+    /// What comes next is not for the reader, though the stream has not ended. Who calls this must then ask
+    /// [`Writer::must_wake_reader`].
+    pub fn break_off(&mut self) {
+        self.ring.head().writer.closed.store(BROKEN_OFF, Ordering::Release);
     }
 
     /// Says that the writer is going to wait for room. It must look for room once more before it does.
@@ -191,20 +206,22 @@ impl Reader {
 
 impl Read for Reader {
     /// Reads what there is: [`io::ErrorKind::WouldBlock`] where that is nothing now, 0 at the end. The reader then is known to
-    /// wait.
+    /// wait. A stream that was broken off ends with another error.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let head = self.ring.head();
         let read = head.reader.count.load(Ordering::Relaxed);
         let mut available = 0;
         for may_sleep in [true, false] {
             // First whether it was closed: what was written before that is seen below.
-            let is_closed = head.writer.closed.load(Ordering::Acquire) != 0;
+            let closed = head.writer.closed.load(Ordering::Acquire);
             available = (head.writer.count.load(Ordering::Acquire) - read) as usize;
             if available > 0 {
                 break;
             }
-            if is_closed {
-                return Ok(0);
+            match closed {
+                ENDED => return Ok(0),
+                BROKEN_OFF => return Err(IS_BROKEN_OFF.into()),
+                _ => {}
             }
             if may_sleep {
                 head.reader.sleeps();

@@ -6,6 +6,7 @@
 //! * [`dialect`]: what a CSV file may look like, resolved once.
 //! * [`filter`]: conditions on converted values, for rows that need go no further.
 //! * [`first_record`]: its first record, for a look at what may be a header.
+//! * [`glob`]: file name patterns.
 //! * [`infer`]: how a file is written, and the types of its columns.
 //! * [`scan`]: where its fields and records end.
 //! * [`locate`]: the place in a file that a line number of COPY's means.
@@ -31,6 +32,7 @@ pub mod dialect;
 pub mod entry;
 pub mod filter;
 pub mod first_record;
+pub mod glob;
 pub mod infer;
 pub mod job;
 pub mod locate;

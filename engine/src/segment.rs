@@ -9,10 +9,11 @@
 //! behind it, or the input has ended.
 //!
 //! A record that is longer than a thread may hold ends the cutting: what is there of it goes out [raw](Content::Raw), and whoever
-//! gets it reads the rest of the stream too.
+//! gets it reads the rest of the stream too. So does what is left behind the last whole record of a stream that is broken off.
 
 use std::io::{self, Read};
 
+use crate::byte_ring;
 use crate::dialect::LineEnd;
 use crate::ring::Outcome;
 use crate::scan::{Block, Scanner, Sink, State};
@@ -44,7 +45,7 @@ pub(crate) struct Segment {
 pub(crate) enum Content {
     /// Whole records; in the last segment the input may end inside one.
     Records,
-    /// The beginning of a record that is too long to be parsed here.
+    /// The beginning of a record that is too long to be parsed here, or of one that others get the end of.
     Raw,
     /// Nothing: the input could not be read on.
     Failure(Outcome, i32),
@@ -69,6 +70,7 @@ pub(crate) struct Cutter {
     /// The offset in the buffer behind the last whole record that was seen.
     end: usize,
     is_at_end: bool,
+    is_broken_off: bool,
 }
 
 /// What came of reading.
@@ -78,7 +80,7 @@ pub(crate) enum Came {
     Bytes,
     /// No bytes now.
     Nothing,
-    /// The input's end.
+    /// The input's end, or the end of what comes here.
     End,
 }
 
@@ -105,6 +107,7 @@ impl Cutter {
             state: State::at_record(start),
             end: 0,
             is_at_end: false,
+            is_broken_off: false,
         }
     }
 
@@ -133,6 +136,10 @@ impl Cutter {
             Ok(_) => Ok(Came::Bytes),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Came::Nothing),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Came::Bytes),
+            Err(error) if error.kind() == byte_ring::IS_BROKEN_OFF => {
+                self.is_broken_off = true;
+                Ok(Came::End)
+            }
             Err(error) => Err(error),
         }
     }
@@ -149,7 +156,8 @@ impl Cutter {
     /// # Errors
     /// If there is no memory for them.
     pub(crate) fn cut(&mut self, now: bool, spare: &mut Vec<u8>) -> Result<Option<Segment>, OutOfMemory> {
-        if !now && !self.is_at_end && self.buffer.len() < self.wanted {
+        let must_wait = !now && !self.is_at_end && !self.is_broken_off;
+        if must_wait && self.buffer.len() < self.wanted {
             return Ok(None);
         }
         self.look();
@@ -159,7 +167,7 @@ impl Cutter {
         if self.end > 0 {
             return self.cut_at_end(spare).map(Some);
         }
-        if self.buffer.len() > self.longest_record {
+        if self.is_broken_off || self.buffer.len() > self.longest_record {
             return Ok(Some(self.segment(Content::Raw, self.buffer.len(), self.buffer.len(), Vec::new())));
         }
         if self.buffer.len() >= self.wanted {

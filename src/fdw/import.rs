@@ -78,17 +78,7 @@ struct File {
 /// The statement must be alive.
 unsafe fn options(statement: *mut pg_sys::ImportForeignSchemaStmt) -> (Option<*mut c_char>, Request) {
     let mut path = None;
-    let mut request = Request {
-        filename: std::ptr::null_mut(),
-        delimiter: None,
-        quote: None,
-        escape: None,
-        null: None,
-        header: None,
-        encoding: None,
-        most: None,
-        is_spooled: false,
-    };
+    let mut request = Request::of_file(std::ptr::null_mut());
     // SAFETY: the caller's promise; options are DefElems.
     unsafe {
         for option in PgList::<pg_sys::DefElem>::from_pg((*statement).options).iter_ptr() {

@@ -118,17 +118,7 @@ unsafe fn request(statement: *mut pg_sys::CopyStmt) -> Request {
         if !(*statement).whereClause.is_null() {
             refuse("a WHERE clause");
         }
-        let mut request = Request {
-            filename: (*statement).filename,
-            is_spooled: false,
-            delimiter: None,
-            quote: None,
-            escape: None,
-            null: None,
-            header: None,
-            encoding: None,
-            most: None,
-        };
+        let mut request = Request::of_file((*statement).filename);
         for option in PgList::<pg_sys::DefElem>::from_pg((*statement).options).iter_ptr() {
             let text = |option| -> Option<*mut c_char> { Some(pg_sys::defGetString(option)) };
             match CStr::from_ptr((*option).defname).to_bytes() {
@@ -165,7 +155,7 @@ unsafe fn spool() -> pg_sys::File {
             match client.read(std::slice::from_raw_parts_mut(buffer, CHUNK)) {
                 Ok(Some(0)) => break,
                 Ok(Some(length)) => offset += write(file, buffer, length, offset),
-                Ok(None) => stream::wait_for(Some(client.descriptor()), -1),
+                Ok(None) => stream::wait_for(Some(client.descriptor()), -1, stream::wait_event(true)),
                 Err(error) => shim::raise_read_error(&error, c"STDIN".as_ptr()),
             }
         }

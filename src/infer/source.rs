@@ -106,6 +106,12 @@ impl Opened {
 }
 
 impl Request {
+    /// A file of which nothing is known.
+    pub(crate) fn of_file(filename: *mut c_char) -> Request {
+        let (delimiter, quote, escape, null, encoding) = (None, None, None, None, None);
+        Request { filename, is_spooled: false, delimiter, quote, escape, null, header: None, encoding, most: None }
+    }
+
     /// Where the bytes come from.
     pub(crate) fn source(&self) -> Source {
         Source { is_spooled: self.is_spooled, ..Source::file(self.filename) }

@@ -13,6 +13,7 @@ use super::{may_read_server_files, owner, prepare, run_here};
 use crate::import;
 use crate::options::Source;
 use crate::pg_raw;
+use crate::reader::{Beyond, Files};
 
 /// A COPY FROM statement on its way through PostgreSQL.
 #[derive(Clone, Copy)]
@@ -94,7 +95,13 @@ impl Statement {
                 Target::New => return Some(import::from_copy(copy)),
             };
             let parse = self.parse_state();
-            let processed = match prepare::prepare(parse, copy, self.source(), table) {
+            let processed = match prepare::prepare(
+                parse,
+                copy,
+                self.source(),
+                Beyond { files: Files::One, ..Beyond::NOTHING },
+                table,
+            ) {
                 Ok(opening) => Some(run_here(&opening)),
                 Err(_) => None,
             };

@@ -210,6 +210,7 @@ impl Parallel {
                     }
                     Item::InSlot { .. } => return Ok(Found::Row),
                     Item::Full => unreachable!("blocks are kept for loads only"),
+                    Item::EndOfFile => unreachable!("this is the read of one file"),
                     Item::End if (*this).pending == 0 => {
                         pg_raw::clear_slot(slot);
                         return Ok(Found::End);
@@ -647,8 +648,9 @@ enum Form {
 
 /// The attributes that the job's rows have, in the table's order.
 fn set_attributes(job: &Job) -> Vec<(usize, Attribute)> {
-    let targets = job.fields.iter().filter_map(|field| field.target.as_ref());
-    let mut set: Vec<_> = targets.map(|target| (target.attribute, job.layout.attributes[target.attribute])).collect();
+    let targets = job.fields.iter().filter_map(|field| field.target.as_ref()).map(|target| target.attribute);
+    let targets = targets.chain(job.layout.constants.iter().map(|(attribute, _)| *attribute));
+    let mut set: Vec<_> = targets.map(|attribute| (attribute, job.layout.attributes[attribute])).collect();
     set.sort_by_key(|(index, _)| *index);
     set
 }

@@ -139,6 +139,34 @@ fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value)
 	return cstate->defmap[index] + 1;
 }
 
+/* No value that is in the file is to be converted. */
+void
+fastcsv_shim_select_none(CopyFromState cstate)
+{
+	int			columns = RelationGetDescr(cstate->rel)->natts;
+
+	cstate->convert_select_flags = MemoryContextAllocZero(cstate->copycontext, Max(columns, 1) * sizeof(bool));
+}
+
+/* How many rows ON_ERROR ignore has passed over so far, and how many it had before this COPY began. */
+int64
+fastcsv_shim_skipped(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 170000
+	return cstate->num_errors;
+#else
+	return 0;
+#endif
+}
+
+void
+fastcsv_shim_add_skipped(CopyFromState cstate, int64 before)
+{
+#if PG_VERSION_NUM >= 170000
+	cstate->num_errors += before;
+#endif
+}
+
 /* Tells the progress view of rows that ON_ERROR ignore has passed over. */
 void
 fastcsv_shim_count_skipped(CopyFromState cstate)

@@ -62,6 +62,9 @@ extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, con
 extern void fastcsv_shim_show_name_only(CopyFromState cstate);
 extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, bool keep_value);
 extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
+extern void fastcsv_shim_select_none(CopyFromState cstate);
+extern int64 fastcsv_shim_skipped(CopyFromState cstate);
+extern void fastcsv_shim_add_skipped(CopyFromState cstate, int64 before);
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);
 extern int32 fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source);
@@ -83,6 +86,6 @@ extern const char *fastcsv_shim_closest_name(const char *name, const char *const
 extern StringInfo fastcsv_shim_begin_client(CopyFromState cstate);
 extern StringInfo fastcsv_shim_ask_client(void);
 extern int32 fastcsv_shim_client_socket(void);
-extern int64 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size);
+extern int64 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size, bool ahead);
 
 #endif

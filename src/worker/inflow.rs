@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 
 use fastcsv_engine::byte_ring::{ByteRing, Writer};
 
-use crate::stream::Stream;
+use crate::stream::{Ahead, Stream};
 
 /// A stream on its way to the worker.
 pub(super) struct Inflow {
@@ -41,13 +41,17 @@ impl Inflow {
         let mut moved = 0;
         while !self.is_closed && moved < self.ring.capacity() && self.has_room() {
             // SAFETY: nobody else uses the stream while the worker is at work.
-            match unsafe { (*self.stream).read_now(self.writer.room())? } {
-                None => break,
-                Some(0) => {
+            match unsafe { (*self.stream).read_ahead(self.writer.room())? } {
+                Ahead::Nothing => break,
+                Ahead::End => {
                     self.writer.close();
                     self.is_closed = true;
                 }
-                Some(length) => {
+                Ahead::Other => {
+                    self.writer.break_off();
+                    self.is_closed = true;
+                }
+                Ahead::Bytes(length) => {
                     self.writer.wrote(length);
                     moved += length;
                 }
@@ -69,6 +73,12 @@ impl Inflow {
         }
         // SAFETY: as above.
         unsafe { (*self.stream).descriptor() }
+    }
+
+    /// Whether it is the client that the worker, which has done all that there was, waits for too.
+    pub(super) fn waits_for_client(&self) -> bool {
+        // SAFETY: as above.
+        !self.is_closed && self.writer.free() == self.ring.capacity() && unsafe { (*self.stream).is_client() }
     }
 
     /// Whether there is so much room that reading is worth it.

@@ -22,7 +22,7 @@ use crate::options::{raise, report};
 use crate::pg_raw;
 use crate::referee::shim;
 use crate::settings;
-use crate::stream::{Stream, wait_for};
+use crate::stream::{self, Stream, wait_for};
 
 /// How long the backend sleeps at most before it looks whether its worker is alive, in milliseconds. It is woken when there
 /// is anything to do; this is for what nobody is left to tell.
@@ -190,7 +190,9 @@ impl Worker {
     fn sleep(&mut self, ring: Ring) -> Result<(), Trouble> {
         self.gave_back();
         self.check()?;
-        wait_for(self.inflow.as_ref().and_then(Inflow::descriptor), LONGEST_SLEEP);
+        let inflow = self.inflow.as_ref();
+        let event = stream::wait_event(inflow.is_some_and(Inflow::waits_for_client));
+        wait_for(inflow.and_then(Inflow::descriptor), LONGEST_SLEEP, event);
         ring.consumer_sleeps(false);
         pgrx::check_for_interrupts!();
         Ok(())

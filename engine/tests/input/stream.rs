@@ -47,8 +47,8 @@ fn byte_ring(capacity: usize) -> ByteRing {
     unsafe { ByteRing::create(start.cast(), capacity) }
 }
 
-/// Writes all of the content in pieces of these sizes, over and over; 0 is a pause.
-fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], pipeline: &Pipeline) {
+/// Writes all of the content in pieces of these sizes, over and over; 0 is a pause. Then it ends, or is broken off.
+fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], breaks_off: bool, pipeline: &Pipeline) {
     let mut rest = content;
     for piece in pieces.iter().cycle() {
         if rest.is_empty() {
@@ -76,7 +76,11 @@ fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], pipeline: &Pipelin
             }
         }
     }
-    writer.close();
+    if breaks_off {
+        writer.break_off();
+    } else {
+        writer.close();
+    }
     pipeline.notify();
 }
 
@@ -88,6 +92,7 @@ struct Way {
     segment_size: usize,
     /// Whether there is only one thread.
     alone: bool,
+    breaks_off: bool,
 }
 
 fn run_stream(job: &Job, content: &[u8], way: &Way) -> Delivered {
@@ -109,7 +114,7 @@ fn run_stream(job: &Job, content: &[u8], way: &Way) -> Delivered {
         spawn,
         |_| (),
         |pipeline| {
-            feed(writer, content, &way.pieces, pipeline);
+            feed(writer, content, &way.pieces, way.breaks_off, pipeline);
         },
     )
 }
@@ -201,7 +206,13 @@ fn ways() -> impl Strategy<Value = Way> {
     (prop::collection::vec(piece, 1..6), 1_usize..200, 1_usize..200, any::<bool>()).prop_filter_map(
         "something must come",
         |(pieces, capacity, segment_size, alone)| {
-            pieces.iter().any(|piece| *piece > 0).then_some(Way { pieces, capacity, segment_size, alone })
+            pieces.iter().any(|piece| *piece > 0).then_some(Way {
+                pieces,
+                capacity,
+                segment_size,
+                alone,
+                breaks_off: false,
+            })
         },
     )
 }
@@ -268,7 +279,7 @@ fn a_record_that_is_too_long_is_handed_over_with_all_that_follows() {
     let content = [&before[..], &long, b"c,d\n"].concat();
     let job = Job { longest_record: 100_000, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     for alone in [false, true] {
-        let way = Way { pieces: vec![5000], capacity: 4096, segment_size: 1000, alone };
+        let way = Way { pieces: vec![5000], capacity: 4096, segment_size: 1000, alone, breaks_off: false };
         let delivered = run_stream(&job, &content, &way);
         check_rests(&delivered, &content);
         let (last, _) = delivered.tickets.last().unwrap();
@@ -281,11 +292,31 @@ fn a_record_that_is_too_long_is_handed_over_with_all_that_follows() {
 }
 
 #[test]
+fn what_is_left_of_a_stream_that_is_broken_off_is_handed_over() {
+    let content = b"a,b\n\"c\n\",d\ne,f\ng,\"h\n";
+    let job = csv_job(2, LineEnd::Lf, b'"', Output::Rows);
+    for length in 0..=content.len() {
+        for (segment_size, alone) in [(1, false), (9, true), (1000, false), (1000, true)] {
+            let way = Way { pieces: vec![3, 0], capacity: 10, segment_size, alone, breaks_off: true };
+            let delivered = run_stream(&job, &content[..length], &way);
+            let (last, _) = delivered.tickets.last().unwrap();
+            assert_eq!((last.outcome, last.is_last), (Outcome::Anomaly, true));
+            // A record's end is seen when so much is there behind it.
+            let whole = [4, 11, 15].into_iter().filter(|end| end + 4 <= length).max().unwrap_or(0);
+            let rows = delivered.entries.iter().filter(|(kind, ..)| *kind == EntryKind::Row).count();
+            assert_eq!((rows, last.end), ([0, 4, 11, 15].iter().position(|end| *end == whole).unwrap(), whole as u64));
+            let (kind, _, rest) = delivered.entries.last().unwrap();
+            assert_eq!((*kind, &rest[..]), (EntryKind::Rest, &content[whole..length]));
+        }
+    }
+}
+
+#[test]
 fn rows_come_with_the_beginning_of_their_records_if_that_is_wanted() {
     let content = b"short,1\n\"quoted, and longer\",2\n,\n";
     let job = Job { text: 10, ..csv_job(2, LineEnd::Lf, b'"', Output::PlacedRows) };
     let plain = Job { text: 0, ..job.clone() };
-    let way = Way { pieces: vec![7], capacity: 10, segment_size: 20, alone: false };
+    let way = Way { pieces: vec![7], capacity: 10, segment_size: 20, alone: false, breaks_off: false };
     let (with, without) = (run_stream(&job, content, &way), run_stream(&plain, content, &way));
     let texts = [&b"short,1"[..], b"\"quoted, a", b","];
     assert_eq!(with.entries.len(), texts.len());

@@ -10,16 +10,15 @@
 
 #![expect(unsafe_code, reason = "opens a file and reads the catalog through C interfaces")]
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString};
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 
 use fastcsv_engine::decompress::Decoder;
 use fastcsv_engine::first_record::{self, FirstRecord};
-use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::{PgList, pg_sys};
 
-use super::statement::{Argument, Options};
 use crate::options::{Source, raise, report};
 use crate::{archive, encoding, memory, pg_compat};
 
@@ -32,68 +31,114 @@ const FIELDS_FACTOR: usize = 3 * size_of::<Vec<u8>>();
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Replaces `auto` by what COPY is to do, in the options.
+/// COPY's options with what COPY is to do about the header, where that is to be found out: `options` says nothing of it.
+/// `columns` are those that are loaded, or null for all.
+///
+/// # Errors
+/// Raises that the file can be read only once.
 ///
 /// # Safety
-/// The source's name must be a C string.
+/// The lists must be of DefElems and of names, and the source's name a C string.
 pub(crate) unsafe fn resolve(
-    options: &mut Options,
+    options: *mut pg_sys::List,
     table: &Columns,
-    columns: Option<&[Option<*mut c_char>]>,
+    columns: *mut pg_sys::List,
     source: Source,
-) {
-    if !options.header_is_auto() {
-        return;
-    }
-    options.drop_auto_header();
-    if options.word(Argument::Format).is_some_and(|format| format != c"csv") {
-        return;
-    }
+) -> *mut pg_sys::List {
     // SAFETY: the caller's promise.
-    let Some(fields) = (unsafe { first_fields(options, source) }) else { return };
-    if !fields.iter().all(|field| table.names.iter().any(|name| names(field, name))) {
-        return;
+    unsafe {
+        let words = Words(options);
+        if words.get(c"format").is_some_and(|format| format != c"csv") {
+            return options;
+        }
+        let Some(fields) = first_fields(words, source) else { return options };
+        if !fields.iter().all(|field| table.names.iter().any(|name| names(field, name))) {
+            return options;
+        }
+        let loaded = if columns.is_null() { table.loaded.clone() } else { named(columns) };
+        let in_order =
+            fields.len() == loaded.len() && fields.iter().zip(&loaded).all(|(field, name)| names(field, name));
+        with_header(options, if in_order { c"true" } else { c"match" })
     }
-    let loaded = columns.map_or_else(|| table.loaded.clone(), named);
-    let in_order = fields.len() == loaded.len() && fields.iter().zip(&loaded).all(|(field, name)| names(field, name));
-    options.set_header(if in_order { c"true" } else { c"match" });
+}
+
+/// The options and one that says what the header is, in a list of its own.
+///
+/// # Safety
+/// As for [`resolve`].
+unsafe fn with_header(options: *mut pg_sys::List, value: &'static CStr) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise; allocates nodes.
+    unsafe {
+        let value = pg_sys::makeString(value.as_ptr().cast_mut()).cast();
+        let option = pg_sys::makeDefElem(c"header".as_ptr().cast_mut(), value, -1);
+        pg_sys::lappend(pg_sys::list_copy(options), option.cast())
+    }
+}
+
+/// COPY's options that are one word each.
+#[derive(Clone, Copy)]
+struct Words(*mut pg_sys::List);
+
+impl Words {
+    /// The value of an option, if it is given.
+    ///
+    /// # Safety
+    /// The list must be one of DefElems; the option have a value that is one word.
+    unsafe fn get<'a>(self, name: &CStr) -> Option<&'a CStr> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let options = PgList::<pg_sys::DefElem>::from_pg(self.0);
+            let option = options.iter_ptr().find(|option| CStr::from_ptr((**option).defname) == name)?;
+            Some(CStr::from_ptr(pg_sys::defGetString(option)))
+        }
+    }
+
+    /// The value of an option that must be one byte; COPY refuses any other.
+    ///
+    /// # Safety
+    /// As for `get`.
+    unsafe fn one_byte(self, name: &CStr, default: u8) -> Option<u8> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.get(name) }.map(CStr::to_bytes) {
+            None => Some(default),
+            Some(&[byte]) => Some(byte),
+            Some(_) => None,
+        }
+    }
+
+    /// The file's encoding: the option's, or the client's. `None` where COPY will refuse the name.
+    ///
+    /// # Safety
+    /// As for `get`.
+    unsafe fn encoding(self) -> Option<i32> {
+        // SAFETY: the caller's promise; reads a setting.
+        unsafe {
+            match self.get(c"encoding") {
+                Some(name) => encoding::by_name(name),
+                None => Some(pg_sys::pg_get_client_encoding()),
+            }
+        }
+    }
 }
 
 /// The fields of the first record in the server's encoding, or `None` where there is none to be had.
 ///
 /// # Safety
 /// The source's name must be a C string.
-unsafe fn first_fields(options: &Options, source: Source) -> Option<Vec<Vec<u8>>> {
-    let delimiter = one_byte(options, Argument::Delimiter, b',')?;
-    let quote = one_byte(options, Argument::Quote, b'"')?;
-    let escape = one_byte(options, Argument::Escape, quote)?;
-    let encoding = file_encoding(options)?;
+unsafe fn first_fields(options: Words, source: Source) -> Option<Vec<Vec<u8>>> {
     // SAFETY: the caller's promise.
-    let start = unsafe { read_start(source) }.ok()?;
+    let (delimiter, quote, escape, encoding, start) = unsafe {
+        let delimiter = options.one_byte(c"delimiter", b',')?;
+        let quote = options.one_byte(c"quote", b'"')?;
+        let escape = options.one_byte(c"escape", quote)?;
+        (delimiter, quote, escape, options.encoding()?, read_start(source).ok()?)
+    };
     let at_end = (start.len() as u64) < LONGEST_HEADER;
     let start = encoding::to_server(encoding, start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start))?;
     memory::expect_room(FIELDS_FACTOR * start.len());
     match first_record::first_record(&start, at_end, delimiter, quote, escape) {
         FirstRecord::Complete(fields) => Some(fields),
         FirstRecord::None | FirstRecord::Incomplete => None,
-    }
-}
-
-/// The value of an option that must be one byte; COPY refuses any other.
-fn one_byte(options: &Options, argument: Argument, default: u8) -> Option<u8> {
-    match options.word(argument).map(CStr::to_bytes) {
-        None => Some(default),
-        Some(&[byte]) => Some(byte),
-        Some(_) => None,
-    }
-}
-
-/// The file's encoding: the option's, or the client's. `None` where COPY will refuse the name.
-fn file_encoding(options: &Options) -> Option<i32> {
-    match options.word(Argument::Encoding) {
-        Some(name) => encoding::by_name(name),
-        // SAFETY: reads a setting.
-        None => Some(unsafe { pg_sys::pg_get_client_encoding() }),
     }
 }
 
@@ -135,7 +180,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Those of a locked table. One that is gone has none, and COPY says so.
-    pub(super) fn of(table: pg_sys::Oid) -> Self {
+    pub(crate) fn of(table: pg_sys::Oid) -> Self {
         // SAFETY: the relation is locked by the caller; it is closed again with the lock kept.
         unsafe {
             let relation = pg_sys::try_relation_open(table, pg_sys::NoLock.cast_signed());
@@ -167,10 +212,16 @@ impl Columns {
     }
 }
 
-/// The column list as the user gave it; what is wrong with it COPY will say.
-fn named(columns: &[Option<*mut c_char>]) -> Vec<CString> {
-    // SAFETY: the elements are C strings.
-    columns.iter().flatten().map(|name| unsafe { CStr::from_ptr(*name) }.to_owned()).collect()
+/// The names in a column list; what is wrong with them COPY will say.
+///
+/// # Safety
+/// The list must be one of String nodes.
+unsafe fn named(columns: *mut pg_sys::List) -> Vec<CString> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let names = PgList::<pg_sys::String>::from_pg(columns);
+        names.iter_ptr().map(|name| CStr::from_ptr((*name).sval).to_owned()).collect()
+    }
 }
 
 /// Does the field, read as an SQL identifier, name this column?
