@@ -52,8 +52,12 @@ pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
     }
     // SAFETY: the caller's promise.
     let path = unsafe { path(source.name) };
-    // Somebody may wait for a FIFO to be opened, and takes that for the one who reads it. SAFETY: as above.
-    if !unsafe { confine::allows(source) } || !path.metadata().ok()?.is_file() {
+    // SAFETY: as above.
+    if !unsafe { confine::allows(source) } {
+        return None;
+    }
+    // Somebody may wait for a FIFO to be opened, and takes that for the one who reads it.
+    if !path.metadata().ok()?.is_file() {
         return None;
     }
     // SAFETY: as above.

@@ -16,7 +16,6 @@ use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
@@ -33,12 +32,7 @@ pub(crate) unsafe fn allows(source: Source) -> bool {
     }
     // SAFETY: the caller's promise: what is confined is a file.
     let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(source.name) }.to_bytes()));
-    allows_path(source, path)
-}
-
-/// May the current user read what is at the path, which belongs to the source?
-pub(crate) fn allows_path(source: Source, path: &Path) -> bool {
-    !is_confined(source) || resolved(path).is_some_and(|path| is_inside(&path))
+    resolved(path).is_some_and(|path| is_inside(&path))
 }
 
 /// Raises unless the current user may read the source, as far as its path tells.
@@ -71,13 +65,11 @@ pub(crate) fn is_confined(source: Source) -> bool {
 
 fn refuse(source: Source) -> ! {
     // SAFETY: only files are refused, whose names are C strings.
-    raise(refusal(&unsafe { CStr::from_ptr(source.name) }.to_string_lossy()))
-}
-
-/// The error that the user may not read the files of a name.
-pub(crate) fn refusal(name: &str) -> ErrorReport {
-    report(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, format!("permission denied for file \"{name}\""))
-        .set_detail("It is not in a directory that fastcsv.allowed_directories names.")
+    let name = unsafe { CStr::from_ptr(source.name) }.to_string_lossy();
+    raise(
+        report(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, format!("permission denied for file \"{name}\""))
+            .set_detail("It is not in a directory that fastcsv.allowed_directories names."),
+    )
 }
 
 /// The path without symbolic links. Of one that leads to nothing, what there is; `None` if nobody can tell where it would be.

@@ -9,10 +9,10 @@
 
 #![expect(unsafe_code, reason = "hands out names in PostgreSQL's memory")]
 
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{CStr, CString, OsStr, c_char};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fastcsv_engine::glob::{self, Pattern};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -84,8 +84,8 @@ enum Problem {
     NoMatch(Vec<u8>),
     /// A folder cannot be read.
     Unreadable(Vec<u8>, io::Error),
-    /// The user may not see what is there.
-    Confined(Vec<u8>),
+    /// A folder is none of the user's.
+    Forbidden(Vec<u8>),
     /// A name, which the pattern matches, is no text.
     NoText(Vec<u8>, Vec<u8>),
 }
@@ -101,7 +101,11 @@ impl Problem {
                 let message = format!("could not open directory \"{}\": {}", shown(folder), reason(error));
                 report(code_of(error), message).set_hint(HINT)
             }
-            Problem::Confined(name) => confine::refusal(&shown(name)),
+            Problem::Forbidden(folder) => {
+                let message = format!("permission denied for directory \"{}\"", shown(folder));
+                let detail = "It is not in a directory that fastcsv.allowed_directories names.";
+                report(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message).set_detail(detail)
+            }
             Problem::NoText(pattern, name) => {
                 let message = format!("the name of a file that matches \"{}\" is not valid text", shown(pattern));
                 let error = report(PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE, message);
@@ -116,40 +120,26 @@ impl Problem {
 /// # Safety
 /// As for [`names_of`].
 unsafe fn find(source: Source) -> Result<*mut pg_sys::List, Problem> {
-    if source.is_program || source.is_client() {
+    if source.is_program || source.is_client() || source.is_spooled || source.is_copys {
         return Ok(std::ptr::null_mut());
     }
+    let look = Look { source };
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(source.name) }.to_bytes();
     let is_special = name.contains(&b',') || glob::is_pattern(name);
-    if !is_special {
-        return Ok(std::ptr::null_mut());
-    }
-    if !name.split(|&byte| byte == b',').all(|part| confine::allows_path(source, folder_of(part.trim_ascii()))) {
-        return Err(Problem::Confined(name.to_vec()));
-    }
-    if exists(name) {
+    if !is_special || look.exists(name) {
         return Ok(std::ptr::null_mut());
     }
     let mut names = Names(PgList::new());
     for part in name.split(|&byte| byte == b',') {
         let part = part.trim_ascii();
-        if glob::is_pattern(part) && !exists(part) {
-            expand(source, part, &mut names)?;
+        if glob::is_pattern(part) && !look.exists(part) {
+            look.expand(part, &mut names)?;
         } else {
             names.push(part);
         }
     }
     Ok(names.0.into_pg())
-}
-
-/// The folder in which a pattern's first part is looked for; of another name, the one it is in.
-fn folder_of(name: &[u8]) -> &Path {
-    let fixed = name.split(|&byte| byte == b'/').take_while(|part| !glob::is_pattern(part)).map(|part| part.len() + 1);
-    let length = fixed.sum::<usize>().min(name.len());
-    let folder = Path::new(OsStr::from_bytes(&name[..length]));
-    let folder = if length == name.len() { folder.parent().unwrap_or(folder) } else { folder };
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 /// A list of names that grows.
@@ -162,85 +152,102 @@ impl Names {
     }
 }
 
-/// Is there a file, or anything else, of that name?
-fn exists(name: &[u8]) -> bool {
-    Path::new(OsStr::from_bytes(name)).symlink_metadata().is_ok()
+/// A search. What the user is confined to be away from is not looked at, not even for whether it is there.
+struct Look {
+    source: Source,
 }
 
-/// Adds what a pattern matches.
-fn expand(source: Source, pattern: &[u8], names: &mut Names) -> Result<(), Problem> {
-    let mut found = matches(source, pattern)?;
-    if found.is_empty() {
-        return Err(Problem::NoMatch(pattern.to_vec()));
+impl Look {
+    /// May the user know of it?
+    fn may_see(&self, path: &[u8]) -> bool {
+        let path = CString::new(path).unwrap_or_default();
+        // SAFETY: a C string, which lives until the answer is there.
+        unsafe { confine::allows(Source { name: path.as_ptr(), ..self.source }) }
     }
-    found.sort_unstable();
-    if let Some(name) = found.iter().find(|name| !encoding::is_valid(name)) {
-        return Err(Problem::NoText(pattern.to_vec(), name.clone()));
-    }
-    found.iter().for_each(|name| names.push(name));
-    Ok(())
-}
 
-/// The files that a pattern matches, in no order: part by part of the path, each in the folders that the parts before it match.
-fn matches(source: Source, pattern: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
-    let mut parts = pattern.split(|&byte| byte == b'/').peekable();
-    // What begins with a slash has an empty part before it.
-    let mut found: Vec<Vec<u8>> = vec![Vec::new()];
-    let mut is_first = true;
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        if glob::is_pattern(part) {
-            found = within(source, &found, &Pattern::new(part), is_last)?;
-        } else {
-            for path in &mut found {
-                if !is_first {
-                    path.push(b'/');
+    /// Is there a file, or anything else, of that name?
+    fn exists(&self, name: &[u8]) -> bool {
+        self.may_see(name) && Path::new(OsStr::from_bytes(name)).symlink_metadata().is_ok()
+    }
+
+    /// Adds what a pattern matches.
+    fn expand(&self, pattern: &[u8], names: &mut Names) -> Result<(), Problem> {
+        let mut found = self.matches(pattern)?;
+        if found.is_empty() {
+            return Err(Problem::NoMatch(pattern.to_vec()));
+        }
+        found.sort_unstable();
+        if let Some(name) = found.iter().find(|name| !encoding::is_valid(name)) {
+            return Err(Problem::NoText(pattern.to_vec(), name.clone()));
+        }
+        found.iter().for_each(|name| names.push(name));
+        Ok(())
+    }
+
+    /// The files that a pattern matches, in no order: part by part of the path, each in the folders that the parts before it match.
+    fn matches(&self, pattern: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
+        let mut parts = pattern.split(|&byte| byte == b'/').peekable();
+        // What begins with a slash has an empty part before it.
+        let mut found: Vec<Vec<u8>> = vec![Vec::new()];
+        let mut is_first = true;
+        while let Some(part) = parts.next() {
+            let is_last = parts.peek().is_none();
+            if glob::is_pattern(part) {
+                found = self.within(&found, is_first, &Pattern::new(part), is_last)?;
+            } else {
+                for path in &mut found {
+                    if !is_first {
+                        path.push(b'/');
+                    }
+                    path.extend_from_slice(part);
                 }
-                path.extend_from_slice(part);
+                if is_last {
+                    found.retain(|path| self.may_see(path) && is_wanted(path));
+                }
             }
-            if is_last {
-                found.retain(|path| is_wanted(path));
-            }
+            is_first = false;
         }
-        is_first = false;
+        Ok(found)
     }
-    Ok(found)
-}
 
-/// What matches in each of the folders: files if it is the path's last part, else whatever may be a folder.
-fn within(source: Source, folders: &[Vec<u8>], pattern: &Pattern, is_last: bool) -> Result<Vec<Vec<u8>>, Problem> {
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    for folder in folders {
-        let (place, prefix) = match &folder[..] {
-            b"" => (PathBuf::from("."), Vec::new()),
-            folder => (Path::new(OsStr::from_bytes(folder)).join(""), [folder, b"/"].concat()),
-        };
-        // A link may lead to where the user may not look.
-        if !confine::allows_path(source, &place) {
-            continue;
+    /// What matches in each of the folders: files if it is the path's last part, else whatever may be a folder.
+    fn within(
+        &self,
+        folders: &[Vec<u8>],
+        is_first: bool,
+        pattern: &Pattern,
+        is_last: bool,
+    ) -> Result<Vec<Vec<u8>>, Problem> {
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for folder in folders {
+            let prefix = if is_first { Vec::new() } else { [folder, &b"/"[..]].concat() };
+            let place = if is_first { &b"."[..] } else { &prefix };
+            if !self.may_see(place) {
+                return Err(Problem::Forbidden(place.to_vec()));
+            }
+            let entries = match std::fs::read_dir(Path::new(OsStr::from_bytes(place))) {
+                Ok(entries) => entries,
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
+                Err(error) => return Err(Problem::Unreadable(folder.clone(), error)),
+            };
+            for entry in entries {
+                pgrx::check_for_interrupts!();
+                let name = entry.map_err(|error| Problem::Unreadable(folder.clone(), error))?.file_name().into_vec();
+                if !pattern.matches(&name) {
+                    continue;
+                }
+                let path = [&prefix[..], &name].concat();
+                if is_last && !is_wanted(&path) {
+                    continue;
+                }
+                if memory::ran_out() || found.try_reserve(1).is_err() {
+                    memory::raise_out_of_memory();
+                }
+                found.push(path);
+            }
         }
-        let entries = match std::fs::read_dir(&place) {
-            Ok(entries) => entries,
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
-            Err(error) => return Err(Problem::Unreadable(folder.clone(), error)),
-        };
-        for entry in entries {
-            pgrx::check_for_interrupts!();
-            let name = entry.map_err(|error| Problem::Unreadable(folder.clone(), error))?.file_name().into_vec();
-            if !pattern.matches(&name) {
-                continue;
-            }
-            let path = [&prefix[..], &name].concat();
-            if is_last && !is_wanted(&path) {
-                continue;
-            }
-            if memory::ran_out() || found.try_reserve(1).is_err() {
-                memory::raise_out_of_memory();
-            }
-            found.push(path);
-        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Is it a file? What cannot be looked at is one, so that COPY says what is wrong with it; but not what is not there.

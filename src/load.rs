@@ -192,7 +192,8 @@ pub(crate) unsafe fn load_file(
 ) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        let statement = statement::copy_from(target, source.name.cast_mut(), std::ptr::null_mut(), options);
+        let none = std::ptr::null_mut();
+        let statement = statement::copy_from(target, source.name.cast_mut(), none, options);
         let may_read_files = source.is_spooled || may_read_server_files();
         if may_read_files {
             pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
@@ -273,7 +274,7 @@ unsafe fn run(load: *mut Load) -> u64 {
     // SAFETY: the caller's promise. The contexts are popped on success only: on an error whoever catches it restores
     // the stack. Everything here is in PostgreSQL's memory.
     unsafe {
-        if (*load).may_read_files {
+        if (*load).may_read_files && matches!((*load).beyond.files, Files::One) {
             confine::check((*load).source);
         }
         let outer = pg_sys::error_context_stack;

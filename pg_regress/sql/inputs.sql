@@ -27,3 +27,26 @@ SELECT fastcsv_copy('people', '../pg_regress/data/cut.csv.gz');
 SELECT count(*) FROM people;
 DROP FOREIGN TABLE packed;
 DROP TABLE people;
+
+-- Many files behind one name: a pattern, or a list. Each has its own header.
+CREATE FOREIGN TABLE parts (source text, id int, name text)
+    SERVER fastcsv OPTIONS (filename '../pg_regress/data/parts/*.csv', header 'true', filename_column 'source');
+SELECT * FROM parts;
+EXPLAIN (COSTS OFF) SELECT name FROM parts WHERE source LIKE '%a.csv';
+SELECT count(*) FROM parts WHERE source LIKE '%a.csv';
+SELECT rows, bytes FROM fastcsv_last_run();
+-- An error names its file, and that file's line.
+ALTER FOREIGN TABLE parts OPTIONS (SET filename '../pg_regress/data/parts/c.txt,../pg_regress/data/parts/a.csv');
+SELECT * FROM parts;
+SELECT name FROM parts;
+ALTER FOREIGN TABLE parts OPTIONS (SET filename_column 'origin');
+SELECT * FROM parts;
+CREATE TABLE loaded (id int, name text, origin text);
+SELECT fastcsv_copy('loaded', '../pg_regress/data/parts/?.csv', filename_column => 'origin');
+SELECT fastcsv_copy('loaded', '../pg_regress/data/parts/[!a].*', columns => '{id,name}');
+SELECT fastcsv_copy('loaded', '../pg_regress/data/parts/*.tsv');
+SELECT * FROM loaded ORDER BY id;
+SELECT * FROM fastcsv_read('../pg_regress/data/parts/b.csv,../pg_regress/data/parts/a.csv', filename_column => 'f')
+    AS t (id int, f text, name text);
+DROP FOREIGN TABLE parts;
+DROP TABLE loaded;

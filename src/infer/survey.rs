@@ -73,6 +73,7 @@ fn here(survey: &Survey<'_>, dialect: &Dialect, file: &Borrowed) -> Result<(Find
     let Survey { fields, syntax, null_is_certain, .. } = survey;
     let surveyor = Surveyor::new(dialect, level(), *fields, &syntax.null, *null_is_certain, survey.settings);
     let surveyor = surveyor.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    let surveyor = surveyor.with_end_marker(syntax.has_end_marker);
     let most = survey.most.unwrap_or(u64::MAX);
     let longest = usize::try_from(settings::memory() / 4).unwrap_or(usize::MAX);
     let source = Interruptible(file);

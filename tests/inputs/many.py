@@ -1,5 +1,6 @@
 """Many files behind one name: the rows are those of the files one after the other, and so are the errors."""
 import os
+import time
 
 from bench import ALL, PACKERS, WAYS, expect, expect_error, expect_no_worker, numbered, test
 import statements
@@ -294,3 +295,34 @@ def rows_passed_over_are_counted_over_all_files(bench):
     if bench.conn.version >= 180000:
         result = bench.load(bench.path("skip*.csv"), ", header => false, on_error => 'ignore', reject_limit => 2")
         expect(result["sqlstate"], "22P02", "the limit is for all of them")
+
+
+@test
+def who_is_confined_to_folders_is_told_nothing_of_others(bench):
+    os.mkdir(bench.path("in"))
+    os.mkdir(bench.path("out"))
+    for folder in ("in", "out"):
+        os.chmod(bench.path(folder), 0o755)
+        bench.write(folder + "/a.csv", b"1,a\n")
+    os.symlink(bench.path("out"), bench.path("in/link"))
+    os.symlink(bench.path("out/a.csv"), bench.path("in/stolen.csv"))
+    bench.conn.must("CREATE ROLE inputs_reader")
+    try:
+        bench.conn.must("GRANT pg_read_server_files TO inputs_reader; GRANT ALL ON loaded TO inputs_reader")
+        bench.conn.must("ALTER SYSTEM SET fastcsv.allowed_directories = '%s'" % bench.path("in"))
+        bench.conn.must("SELECT pg_reload_conf()")
+        while bench.value("SHOW fastcsv.allowed_directories") == "":
+            time.sleep(0.01)
+        bench.conn.must("SET ROLE inputs_reader")
+        load = lambda name: bench.conn.exec("SELECT fastcsv_copy('loaded', '%s', header => false)" % name)
+        expect(load(bench.path("in/a*.csv"))["rows"], [["1"]], "inside")
+        for name in ("out/*.csv", "in/link/*.csv", "*/a.csv", "in/*.csv", "in/../out/*.csv", "none/*.csv"):
+            expect(load(bench.path(name)).get("sqlstate"), "42501", name)
+        expect(load("%s,%s" % (bench.path("in/a.csv"), bench.path("out/a.csv"))).get("sqlstate"), "42501", "a list")
+        expect(load("%s,%s" % (bench.path("out/a.csv"), bench.path("out/b.csv"))).get("sqlstate"), "42501", "a list")
+    finally:
+        bench.conn.must("RESET ROLE")
+        bench.conn.must("ALTER SYSTEM RESET fastcsv.allowed_directories")
+        bench.conn.must("SELECT pg_reload_conf()")
+        bench.conn.must("DROP OWNED BY inputs_reader")
+        bench.conn.must("DROP ROLE inputs_reader")
