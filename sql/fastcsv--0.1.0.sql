@@ -42,7 +42,8 @@ CREATE FUNCTION fastcsv_copy(
     force_quote text[] DEFAULT NULL,
     convert_selectively text[] DEFAULT NULL,
     compression text DEFAULT 'auto',
-    filename_column text DEFAULT NULL
+    filename_column text DEFAULT NULL,
+    match text DEFAULT 'position'
 ) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
 COMMENT ON FUNCTION fastcsv_copy IS
@@ -62,6 +63,7 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
                      (format defaults to csv)
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
   filename_column    the column that is not in the file and gets the file's name
+  match              position (the default), or name: the header's names say which column each field is, in any order
 
 Needs the privileges that COPY FROM a file needs.$$;
 
@@ -83,7 +85,8 @@ CREATE FUNCTION fastcsv_read(
     log_verbosity text DEFAULT NULL,
     format text DEFAULT 'csv',
     compression text DEFAULT 'auto',
-    filename_column text DEFAULT NULL
+    filename_column text DEFAULT NULL,
+    match text DEFAULT 'position'
 ) RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_read';
 COMMENT ON FUNCTION fastcsv_read IS
@@ -101,6 +104,7 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
                      (format defaults to csv)
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
   filename_column    the column that is not in the file and gets the file's name
+  match              position (the default), or name: the header's names say which column each field is, in any order
 
 Needs the privileges that COPY FROM a file needs.$$;
 

@@ -127,6 +127,44 @@ impl Words {
 /// The source's name must be a C string.
 unsafe fn first_fields(options: Words, source: Source) -> Option<Vec<Vec<u8>>> {
     // SAFETY: the caller's promise.
+    match unsafe { first_record_of(options, source)? } {
+        FirstRecord::Complete(fields) => Some(fields),
+        FirstRecord::None | FirstRecord::Incomplete => None,
+    }
+}
+
+/// See [`first`].
+pub(crate) enum First {
+    /// The record's fields, in the server's encoding.
+    Fields(Vec<Vec<u8>>),
+    /// There is no record, or none can be had; whoever reads on will say why.
+    Nothing,
+    /// It is longer than any header.
+    Endless,
+}
+
+/// The file's first record.
+///
+/// # Errors
+/// As for [`resolve`].
+///
+/// # Safety
+/// The list must be one of DefElems, the source's name a C string.
+pub(crate) unsafe fn first(options: *mut pg_sys::List, source: Source) -> First {
+    // SAFETY: the caller's promise.
+    match unsafe { first_record_of(Words(options), source) } {
+        Some(FirstRecord::Complete(fields)) => First::Fields(fields),
+        Some(FirstRecord::Incomplete) => First::Endless,
+        Some(FirstRecord::None) | None => First::Nothing,
+    }
+}
+
+/// The first record, if the file can be read and the options understood.
+///
+/// # Safety
+/// As for [`first`].
+unsafe fn first_record_of(options: Words, source: Source) -> Option<FirstRecord> {
+    // SAFETY: the caller's promise.
     let (delimiter, quote, escape, encoding, start) = unsafe {
         let delimiter = options.one_byte(c"delimiter", b',')?;
         let quote = options.one_byte(c"quote", b'"')?;
@@ -136,10 +174,7 @@ unsafe fn first_fields(options: Words, source: Source) -> Option<Vec<Vec<u8>>> {
     let at_end = (start.len() as u64) < LONGEST_HEADER;
     let start = encoding::to_server(encoding, start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start))?;
     memory::expect_room(FIELDS_FACTOR * start.len());
-    match first_record::first_record(&start, at_end, delimiter, quote, escape) {
-        FirstRecord::Complete(fields) => Some(fields),
-        FirstRecord::None | FirstRecord::Incomplete => None,
-    }
+    Some(first_record::first_record(&start, at_end, delimiter, quote, escape))
 }
 
 /// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at without taking its
@@ -148,18 +183,15 @@ unsafe fn first_fields(options: Words, source: Source) -> Option<Vec<Vec<u8>>> {
 /// # Safety
 /// The source's name must be a C string.
 unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
+    if source.is_program || source.is_client() {
+        read_once();
+    }
     // SAFETY: the caller's promise.
     let file = unsafe { archive::open(source)? };
     let kind = file.metadata()?.file_type();
     if kind.is_fifo() || kind.is_char_device() {
         drop(file);
-        raise(
-            report(
-                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                "cannot look for a header in a file that can be read only once",
-            )
-            .set_hint("Say header => true, header => false or header => 'match'."),
-        );
+        read_once();
     }
     let mut start = Vec::new();
     match archive::format_of(&file).filter(|_| source.decompresses) {
@@ -168,6 +200,12 @@ unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
         None => drop(file.take(LONGEST_HEADER).read_to_end(&mut start)?),
     }
     Ok(start)
+}
+
+fn read_once() -> ! {
+    let message = "cannot look for a header in a file that can be read only once";
+    let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
+    raise(error.set_hint("Say header => true, header => false or header => 'match'."))
 }
 
 /// A table's columns by name.

@@ -32,7 +32,7 @@ use crate::confine;
 use crate::files;
 use crate::header;
 use crate::last_run::{self, Run};
-use crate::options::{Source, decompresses_by, raise, report};
+use crate::options::{Source, decompresses_by, matches_names_by, raise, report};
 use crate::pg_raw;
 use crate::position::PositionContext;
 use crate::reader::{Beyond, Files, Reader, Wanted};
@@ -112,7 +112,10 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     let names = if may_read_files { unsafe { files::names_of(source) } } else { std::ptr::null_mut() };
     let filename_column =
         call.text(Argument::FilenameColumn as usize).map_or(std::ptr::null(), |name| name.cast_const());
-    let mut beyond = Beyond { files: Files::One, header_is_auto: false, filename_column };
+    let matches = call.text(Argument::Match as usize);
+    // SAFETY: the argument is a C string.
+    let matches_names = matches.is_some_and(|value| unsafe { matches_names_by(value) });
+    let mut beyond = Beyond { files: Files::One, header_is_auto: false, filename_column, matches_names, is_load: true };
     if !names.is_null() {
         beyond.files = Files::Named(names);
     }

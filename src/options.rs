@@ -63,6 +63,9 @@ const COMPRESSION: &CStr = c"compression";
 /// The column that is not in the file but holds its name: a third one.
 const FILENAME_COLUMN: &CStr = c"filename_column";
 
+/// How a file's fields are known for a table's columns: a fourth one.
+const MATCH: &CStr = c"match";
+
 /// Options of a column.
 const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
 
@@ -103,6 +106,8 @@ impl TableOptions {
                     decompresses = decompresses_by(pg_sys::defGetString(option));
                 } else if name == FILENAME_COLUMN {
                     beyond.filename_column = pg_sys::defGetString(option);
+                } else if name == MATCH {
+                    beyond.matches_names = matches_names_by(pg_sys::defGetString(option));
                 } else {
                     copy.push(option);
                 }
@@ -145,16 +150,37 @@ unsafe fn io_of(option: *mut pg_sys::DefElem) -> Io {
 /// The value must be a C string.
 pub(crate) unsafe fn decompresses_by(value: *const c_char) -> bool {
     // SAFETY: the caller's promise.
-    let value = unsafe { CStr::from_ptr(value) };
-    match value.to_bytes() {
-        b"auto" => true,
-        b"none" => false,
-        _ => {
-            let message = format!("invalid value for option \"compression\": \"{}\"", value.to_string_lossy());
-            let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
-            raise(error.set_hint("Valid values are \"auto\" and \"none\"."))
-        }
+    unsafe { one_of_two(COMPRESSION, value, ["auto", "none"]) }
+}
+
+/// What the option `match` says: do the names in a file's header say which field is which column?
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// The value must be a C string.
+pub(crate) unsafe fn matches_names_by(value: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { one_of_two(MATCH, value, ["name", "position"]) }
+}
+
+/// Is the option's value the first of these two?
+///
+/// # Errors
+/// Raises that it is neither.
+///
+/// # Safety
+/// The value must be a C string.
+unsafe fn one_of_two(option: &CStr, value: *const c_char, words: [&str; 2]) -> bool {
+    // SAFETY: the caller's promise.
+    let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
+    if words.contains(&&*value) {
+        return value == words[0];
     }
+    let message = format!("invalid value for option \"{}\": \"{value}\"", option.to_string_lossy());
+    let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
+    raise(error.set_hint(format!("Valid values are \"{}\" and \"{}\".", words[0], words[1])))
 }
 
 /// For each column option that is on for some column: its name and the list of those columns' names.
@@ -298,6 +324,8 @@ unsafe fn check_own(name: &CStr, option: *mut pg_sys::DefElem) -> bool {
             io_of(option);
         } else if name == COMPRESSION {
             decompresses_by(pg_sys::defGetString(option));
+        } else if name == MATCH {
+            matches_names_by(pg_sys::defGetString(option));
         } else if name != FILENAME_COLUMN {
             return false;
         }

@@ -63,6 +63,31 @@ pub(crate) unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sy
     }
 }
 
+/// Copies which columns are generated, and of those wanted which have defaults or are identity columns, from one descriptor to another whose
+/// first columns are the same.
+///
+/// # Safety
+/// Both must be valid, and the second not longer than the first.
+pub(crate) unsafe fn copy_defaults(
+    descriptor: pg_sys::TupleDesc,
+    from: pg_sys::TupleDesc,
+    is_wanted: impl Fn(usize) -> bool,
+) {
+    // SAFETY: the caller's promise; nobody else has the first yet.
+    unsafe {
+        for (index, column) in attributes(from).iter().enumerate() {
+            let copy = (&raw const attributes(descriptor)[index]).cast_mut();
+            if is_wanted(index) {
+                (*copy).atthasdef = column.atthasdef;
+                (*copy).attidentity = column.attidentity;
+            }
+            (*copy).attgenerated = column.attgenerated;
+            #[cfg(feature = "pg18")]
+            pg_sys::populate_compact_attribute(descriptor, index as c_int);
+        }
+    }
+}
+
 /// `pg_char_to_encoding`, under the name it has in this version.
 ///
 /// # Safety

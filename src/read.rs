@@ -18,13 +18,13 @@ use pgrx::prelude::*;
 
 use crate::call::Call;
 use crate::load::{self, Argument, Options};
-use crate::options::{Source, decompresses_by, raise, report};
+use crate::options::{Source, decompresses_by, matches_names_by, raise, report};
 use crate::reader::{Beyond, Found, Reader, Wanted};
 use crate::referee::Opening;
 pub(crate) use plan::install;
 
 /// The arguments behind the file's name, as `sql/` declares them.
-const ARGUMENTS: [Argument; 15] = [
+const ARGUMENTS: [Argument; 16] = [
     Argument::Header,
     Argument::Delimiter,
     Argument::Quote,
@@ -40,6 +40,7 @@ const ARGUMENTS: [Argument; 15] = [
     Argument::Format,
     Argument::Compression,
     Argument::FilenameColumn,
+    Argument::Match,
 ];
 
 /// What a call asks for, in the current memory context.
@@ -80,7 +81,11 @@ impl Request {
         let source = Source { decompresses, hints: true, ..Source::file(name) };
         let filename_column = index(Argument::FilenameColumn).and_then(|index| call.text(index));
         let filename_column = filename_column.map_or(std::ptr::null(), |name| name.cast_const());
-        let beyond = Beyond { header_is_auto: options.drop_auto_header(), filename_column, ..Beyond::NOTHING };
+        let matches = index(Argument::Match).and_then(|index| call.text(index));
+        // SAFETY: the argument is a C string.
+        let matches_names = matches.is_some_and(|value| unsafe { matches_names_by(value) });
+        let header_is_auto = options.drop_auto_header();
+        let beyond = Beyond { header_is_auto, filename_column, matches_names, ..Beyond::NOTHING };
         Request { source, options: options.into_list(), beyond }
     }
 }

@@ -14,6 +14,7 @@
 
 #![expect(unsafe_code, reason = "lives in PostgreSQL's memory and fills its slots")]
 
+mod by_name;
 pub(crate) mod constant;
 mod each;
 mod input;
@@ -31,7 +32,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::files;
 use crate::last_run::{self, Run};
-use crate::options::report;
+use crate::options::{raise, report};
 use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
@@ -57,8 +58,6 @@ pub(crate) struct Reader {
     expressions: *mut pg_sys::ExprContext,
     /// Rows of the file that were delivered, or counted.
     rows: u64,
-    /// The value that is the same in every row of the file.
-    fixed: Option<Fixed>,
     path: Path,
     started: Option<Instant>,
     /// What the files before came to.
@@ -162,7 +161,6 @@ impl Reader {
                 referee: std::ptr::null_mut(),
                 expressions: std::ptr::null_mut(),
                 rows: 0,
-                fixed: None,
                 path: Path::Undecided,
                 started: None,
                 done: Run::default(),
@@ -218,16 +216,16 @@ impl Reader {
                 true => (*this).opening.source.name,
                 false => pg_sys::list_nth((*this).names, (*this).file).cast_const().cast(),
             };
-            let each::Each { opening, fixed, selects_none } = each::opening_for(&(*this).opening, name);
+            let each = each::opening_for(&(*this).opening, name);
             (*this).expressions = pg_sys::CreateStandaloneExprContext();
-            (*this).referee = Referee::open(&opening);
-            if let Some(fixed) = fixed {
-                Referee::fix((*this).referee, &[fixed]);
+            let shown = Opening { relation: each.shown, ..each.opening };
+            (*this).referee = Referee::open(&shown);
+            Referee::widen((*this).referee, each.shown, each.opening.relation);
+            Referee::fix((*this).referee, each.fixed, each.fixed_count);
+            if !each.selected.is_null() {
+                shim::fastcsv_shim_select(Referee::copy((*this).referee), each.selected);
             }
-            if selects_none {
-                shim::fastcsv_shim_select_none(Referee::copy((*this).referee));
-            }
-            ((*this).rows, (*this).fixed, (*this).path) = (0, fixed, Path::Undecided);
+            ((*this).rows, (*this).path) = (0, Path::Undecided);
             pg_sys::MemoryContextSwitchTo(caller);
         }
     }
@@ -245,6 +243,10 @@ impl Reader {
             let this = Self::open(opening, Wanted::default());
             let mut processed = 0;
             loop {
+                if Referee::is_wide((*this).referee) {
+                    let message = "fields that are not the target's can be passed over only in loads of tables";
+                    raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message));
+                }
                 processed += Referee::copy_all((*this).referee);
                 if !(*this).has_next_file() {
                     break;
@@ -334,7 +336,8 @@ impl Reader {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
             let wanted = (*this).wanted;
             let (relation, referee) = ((*this).opening.relation, (*this).referee);
-            constants.extend((*this).fixed.and_then(|fixed| fixed.constant(relation)));
+            let fixed = Referee::fixed((*this).referee).iter();
+            constants.extend(fixed.filter_map(|fixed| fixed.constant(relation)));
             let start = Start { referee, relation, wanted, filter, constants };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {

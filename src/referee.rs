@@ -75,6 +75,9 @@ pub(crate) struct Referee {
     /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
     /// shows the value that was wrong.
     behind_skipped: Option<u64>,
+    /// Where COPY puts a row's values if there are more of them than a slot takes; else null.
+    values: *mut pg_sys::Datum,
+    nulls: *mut bool,
     /// Values that are the same in every row, and not in the file.
     fixed: *const Fixed,
     fixed_count: usize,
@@ -483,6 +486,8 @@ impl Referee {
                 behind_skipped: None,
                 took_record: false,
                 stream: std::ptr::null_mut(),
+                values: std::ptr::null_mut(),
+                nulls: std::ptr::null_mut(),
                 fixed: std::ptr::null(),
                 fixed_count: 0,
                 is_entered: false,
@@ -573,7 +578,16 @@ impl Referee {
             let memory = (*expressions).ecxt_per_tuple_memory;
             pg_sys::MemoryContextReset(memory);
             let caller = pg_sys::MemoryContextSwitchTo(memory);
-            let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
+            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+            let found = if (*this).values.is_null() {
+                Self::next_row(this, expressions, values, nulls)
+            } else {
+                let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+                let found = Self::next_row(this, expressions, (*this).values, (*this).nulls);
+                values.copy_from_nonoverlapping((*this).values, columns);
+                nulls.copy_from_nonoverlapping((*this).nulls, columns);
+                found
+            };
             pg_sys::MemoryContextSwitchTo(caller);
             if found && Self::row_was_skipped(this) {
                 pgrx::check_for_interrupts!();
@@ -590,17 +604,46 @@ impl Referee {
         }
     }
 
+    /// COPY was shown a relation that may have columns behind those of the real one, which rows are wanted of.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; both must be open. Must be called in memory that lives as long as this.
+    pub(crate) unsafe fn widen(this: *mut Self, shown: pg_sys::Relation, relation: pg_sys::Relation) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let columns = (*(*shown).rd_att).natts.unsigned_abs() as usize;
+            if columns > (*(*relation).rd_att).natts.unsigned_abs() as usize {
+                (*this).values = pg_sys::palloc(columns * size_of::<pg_sys::Datum>()).cast();
+                (*this).nulls = pg_sys::palloc(columns).cast();
+            }
+        }
+    }
+
+    /// Was COPY shown more columns?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn is_wide(this: *mut Self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { !(*this).values.is_null() }
+    }
+
     /// These values are in every row, whatever the file holds. They must live as long as this.
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    pub(crate) unsafe fn fix(this: *mut Self, values: &[Fixed]) {
-        // SAFETY: the caller's promise; the copy lives in the current memory context, as this does.
-        unsafe {
-            let copy: *mut Fixed = pg_sys::palloc(size_of_val(values).max(1)).cast();
-            copy.copy_from_nonoverlapping(values.as_ptr(), values.len());
-            ((*this).fixed, (*this).fixed_count) = (copy, values.len());
-        }
+    pub(crate) unsafe fn fix(this: *mut Self, values: *const Fixed, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { ((*this).fixed, (*this).fixed_count) = (values, count) }
+    }
+
+    /// These values.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn fixed<'a>(this: *mut Self) -> &'a [Fixed] {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).fixed_values() }
     }
 
     /// Is the attribute (0-based) one of these?
@@ -612,10 +655,10 @@ impl Referee {
         unsafe { (*this).fixed_values() }.iter().any(|fixed| fixed.attribute == attribute)
     }
 
-    fn fixed_values(&self) -> &[Fixed] {
+    fn fixed_values<'a>(&self) -> &'a [Fixed] {
         match self.fixed.is_null() {
             true => &[],
-            // SAFETY: `fix` has written so many.
+            // SAFETY: `fix` was promised so many, that live as long.
             false => unsafe { std::slice::from_raw_parts(self.fixed, self.fixed_count) },
         }
     }

@@ -10,6 +10,7 @@
 //! * [`infer`]: how a file is written, and the types of its columns.
 //! * [`scan`]: where its fields and records end.
 //! * [`locate`]: the place in a file that a line number of COPY's means.
+//! * [`names`]: which column a name of a header is.
 //! * [`mapping`]: mapped files that may become shorter.
 //!
 //! Bytes are bytes here: nothing is decoded, and no field is ever a `str`.
@@ -37,6 +38,7 @@ pub mod infer;
 pub mod job;
 pub mod locate;
 pub mod mapping;
+pub mod names;
 pub mod pipeline;
 mod record;
 pub mod ring;

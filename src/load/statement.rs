@@ -37,6 +37,7 @@ pub(crate) enum Argument {
     ConvertSelectively,
     Compression,
     FilenameColumn,
+    Match,
 }
 
 /// COPY options with one word for a value: which argument gives it, COPY's name, and whether the argument is

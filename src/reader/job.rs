@@ -242,7 +242,8 @@ unsafe fn columns(options: &CopyOptions, wanted: &Wanted) -> Result<(Vec<Field>,
         let mut mixed = false;
         let mut field = |number: i32| {
             let index = usize::try_from(number - 1).expect("COPY's columns are user columns");
-            if !wanted.converts(options, index) {
+            // Behind the table's columns are those that stand for fields which are nobody's.
+            if index >= table.len() || !wanted.converts(options, index) {
                 return Field { target: None };
             }
             let column = &table[index];

@@ -139,13 +139,11 @@ fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value)
 	return cstate->defmap[index] + 1;
 }
 
-/* No value that is in the file is to be converted. */
+/* Values of these columns only are to be converted: an element for each, which must live as long as the COPY. */
 void
-fastcsv_shim_select_none(CopyFromState cstate)
+fastcsv_shim_select(CopyFromState cstate, bool *selected)
 {
-	int			columns = RelationGetDescr(cstate->rel)->natts;
-
-	cstate->convert_select_flags = MemoryContextAllocZero(cstate->copycontext, Max(columns, 1) * sizeof(bool));
+	cstate->convert_select_flags = selected;
 }
 
 /* How many rows ON_ERROR ignore has passed over so far, and how many it had before this COPY began. */

@@ -62,7 +62,7 @@ extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, con
 extern void fastcsv_shim_show_name_only(CopyFromState cstate);
 extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, bool keep_value);
 extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
-extern void fastcsv_shim_select_none(CopyFromState cstate);
+extern void fastcsv_shim_select(CopyFromState cstate, bool *selected);
 extern int64 fastcsv_shim_skipped(CopyFromState cstate);
 extern void fastcsv_shim_add_skipped(CopyFromState cstate, int64 before);
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);

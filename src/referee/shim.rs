@@ -258,7 +258,7 @@ unsafe extern "C-unwind" {
         index: i32,
         value: *mut *mut pg_sys::ExprState,
     ) -> i32;
-    pub(crate) fn fastcsv_shim_select_none(state: pg_sys::CopyFromState);
+    pub(crate) fn fastcsv_shim_select(state: pg_sys::CopyFromState, selected: *mut bool);
     pub(crate) fn fastcsv_shim_skipped(state: pg_sys::CopyFromState) -> i64;
     pub(crate) fn fastcsv_shim_add_skipped(state: pg_sys::CopyFromState, before: i64);
     pub(crate) fn fastcsv_shim_count_skipped(state: pg_sys::CopyFromState);
