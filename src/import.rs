@@ -1,14 +1,15 @@
-//! `fastcsv_import`: a file becomes a table, in one statement. What [`crate::infer`] finds out makes the CREATE TABLE, which is told to the
-//! user, and the load is `fastcsv_copy`'s.
+//! `fastcsv_import`: a file becomes a table, in one statement. What [`crate::infer`] finds out makes the CREATE TABLE,
+//! which is told to the user, and the load is `fastcsv_copy`'s.
 //!
-//! COPY reads a column's texts by its type's input function alone, under the session's settings. Where that does not do:
+//! COPY reads a column's texts by its type's input function alone, under the session's settings. Where that does not
+//! do:
 //!
 //! * the order of day and month is set for as long as the load takes (`DateStyle`);
-//! * columns with a decimal comma, with commas between thousands, or with the other order of day and month than most, are loaded as
-//!   text and then converted where they are (ALTER TABLE ... USING), in the same transaction.
+//! * columns with a decimal comma, with commas between thousands, or with the other order of day and month than most,
+//!   are loaded as text and then converted where they are (ALTER TABLE ... USING), in the same transaction.
 //!
-//! **Two phases**: first everything that is found out becomes a [`Plan`] in PostgreSQL's memory; then that is carried out, with nothing
-//! alive that has a destructor, because COPY's errors jump over these frames.
+//! **Two phases**: first everything that is found out becomes a [`Plan`] in PostgreSQL's memory; then that is carried
+//! out, with nothing alive that has a destructor, because COPY's errors jump over these frames.
 
 #![expect(unsafe_code, reason = "runs statements and a load through PostgreSQL's C interface")]
 
@@ -72,11 +73,11 @@ pub(crate) fn import(call: &Call) -> pg_sys::Datum {
 fn planned(opened: &Opened, wishes: &Wishes) -> Result<*mut Plan, Failure> {
     let schema = infer::schema_of(opened)?;
     if schema.columns.is_empty() {
-        return Err(Failure::Said(report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the file is empty")));
+        return Err(Failure::Said(Box::new(report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the file is empty"))));
     }
     if schema.encoding.is_none() {
         let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "cannot load a file in UTF-16");
-        return Err(Failure::Said(error.set_hint("Recode it, with iconv for example.")));
+        return Err(Failure::Said(Box::new(error.set_hint("Recode it, with iconv for example."))));
     }
     Ok(Plan::of(&schema, opened, wishes))
 }

@@ -1,10 +1,10 @@
-//! `fastcsv_infer`: how a file is written, and the types of its columns. What it finds is also what `fastcsv_import` creates and
-//! what IMPORT FOREIGN SCHEMA tells.
+//! `fastcsv_infer`: how a file is written, and the types of its columns. What it finds is also what `fastcsv_import`
+//! creates and what IMPORT FOREIGN SCHEMA tells.
 //!
-//! 1. [`source`] lets COPY check the options that were given and open the file, so whatever is wrong with either is said in
-//!    COPY's words.
-//! 2. [`look`] reads the file's beginning for what was not given, and surveys its records: in this process those of a small
-//!    file, else on the threads of a worker ([`survey`]).
+//! 1. [`source`] lets COPY check the options that were given and open the file, so whatever is wrong with either is
+//!    said in COPY's words.
+//! 2. [`look`] reads the file's beginning for what was not given, and surveys its records: in this process those of a
+//!    small file, else on the threads of a worker ([`survey`]).
 //! 3. [`schema`] puts the findings into SQL's words.
 //!
 //! Only who may read files on the server comes as far as that.
@@ -42,8 +42,8 @@ enum Argument {
 }
 
 impl Request {
-    /// Reads a file's name and its dialect from a call: `filename` is that argument's number, `delimiter` that of the first of
-    /// six that follow each other.
+    /// Reads a file's name and its dialect from a call: `filename` is that argument's number, `delimiter` that of the
+    /// first of six that follow each other.
     ///
     /// # Errors
     /// Raises that the file's name is null.
@@ -114,7 +114,7 @@ pub(crate) fn fail(failure: Failure, opened: &Opened) -> ! {
         Failure::Read(error) => shim::raise_read_error(&error, name),
         // SAFETY: the file is still open.
         Failure::Overwritten => unsafe { crate::referee::Referee::raise_overwritten(opened.referee) },
-        Failure::Said(report) => raise(report),
+        Failure::Said(report) => raise(*report),
     }
 }
 
@@ -131,7 +131,7 @@ fn row(schema: &Schema, index: usize, column: &SchemaColumn) -> Vec<Option<pg_sy
         number(column.values),
         number(verdict.nulls),
         Some(schema::text_array(column.samples.iter().map(|sample| Some(&sample[..])))),
-        column.reason.as_deref().map(|reason| schema::text_datum(reason)),
+        column.reason.as_deref().map(schema::text_datum),
         if index == 0 { text(&schema.dialect_text()) } else { None },
     ]
 }

@@ -261,7 +261,7 @@ pub(crate) fn require_read_server_files(filename: *mut c_char) {
     // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the first thing
     // that COPY looks at, so which table it is about does not matter.
     unsafe {
-        let table = pg_sys::Oid::from(pg_sys::AccessMethodRelationId);
+        let table = pg_sys::AccessMethodRelationId;
         let statement = statement::copy_from(table, filename, std::ptr::null_mut(), std::ptr::null_mut());
         let mut processed = 0;
         pg_raw::DoCopy(pg_sys::make_parsestate(std::ptr::null_mut()), statement, -1, 0, &mut processed);

@@ -31,12 +31,14 @@ pub(crate) struct Source {
     pub(crate) is_spooled: bool,
     /// Is it a COPY's, taken over? What holds for COPY holds for it then, and no more.
     pub(crate) is_copys: bool,
+    /// May errors have a hint that COPY does not give? For what says no more than COPY or `file_fdw` can, they are theirs alone.
+    pub(crate) hints: bool,
 }
 
 impl Source {
     /// A file, which is decompressed if it is compressed.
     pub(crate) fn file(name: *const c_char) -> Source {
-        Source { name, is_program: false, decompresses: true, is_spooled: false, is_copys: false }
+        Source { name, is_program: false, decompresses: true, is_spooled: false, is_copys: false, hints: false }
     }
 
     /// Does the client send the data?

@@ -102,6 +102,17 @@ pub(crate) unsafe fn encoding_number(name: *const c_char) -> c_int {
     }
 }
 
+/// An encoding's name: `pg_encoding_to_char`, under the name it has in this version.
+pub(crate) fn encoding_name(encoding: c_int) -> &'static CStr {
+    // SAFETY: whatever the number is, the name is a constant.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return CStr::from_ptr(pg_sys::pg_encoding_to_char(encoding));
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        return CStr::from_ptr(pg_sys::pg_encoding_to_char_private(encoding));
+    }
+}
+
 /// `vacuum_delay_point`, called while ANALYZE samples.
 pub(crate) fn analyze_delay_point() {
     // SAFETY: takes no pointer; may raise a cancel.

@@ -78,7 +78,7 @@ impl Request {
         let compression = index(Argument::Compression).and_then(|index| call.text(index));
         // SAFETY: the argument is a C string.
         let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-        let source = Source { decompresses, ..Source::file(name) };
+        let source = Source { decompresses, hints: true, ..Source::file(name) };
         let filename_column = index(Argument::FilenameColumn).and_then(|index| call.text(index));
         let filename_column = filename_column.map_or(std::ptr::null(), |name| name.cast_const());
         let matches = index(Argument::Match).and_then(|index| call.text(index));

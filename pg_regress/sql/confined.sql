@@ -26,7 +26,11 @@ SELECT * FROM fastcsv_read('../pg_regress/data/no_such_folder/../../../data/PG_V
 SELECT * FROM fastcsv_read('../pg_regress/database') AS p (version text);
 SELECT fastcsv_copy('confined.loaded', 'PG_VERSION');
 SELECT * FROM fastcsv_infer('PG_VERSION');
+SELECT * FROM fastcsv_preview('PG_VERSION');
 SELECT fastcsv_import('PG_VERSION', 'imported', 'confined');
+IMPORT FOREIGN SCHEMA "PG_VERSION" FROM SERVER fastcsv INTO confined;
+IMPORT FOREIGN SCHEMA "PG_*" FROM SERVER fastcsv INTO confined;
+IMPORT FOREIGN SCHEMA "../pg_regress/data/../../data/PG_*" FROM SERVER fastcsv INTO confined;
 CREATE FOREIGN TABLE confined.version (version text) SERVER fastcsv OPTIONS (filename 'PG_VERSION');
 SELECT * FROM confined.version;
 SELECT count(*) FROM confined.version;

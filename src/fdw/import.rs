@@ -1,8 +1,8 @@
-//! IMPORT FOREIGN SCHEMA: a foreign table for each file of a folder, or of those that match a pattern, with its columns and options as
-//! [`crate::infer`] finds them.
+//! IMPORT FOREIGN SCHEMA: a foreign table for each file of a folder, or of those that match a pattern, with its columns
+//! and options as [`crate::infer`] finds them.
 //!
-//! A foreign table's dates are read under the `DateStyle` of whoever reads it, and its numbers by `numeric` alone. So a column whose texts
-//! mean something only if they are read in another way (31/01/2024, 1,5) is text.
+//! A foreign table's dates are read under the `DateStyle` of whoever reads it, and its numbers by `numeric` alone. So a
+//! column whose texts mean something only if they are read in another way (31/01/2024, 1,5) is text.
 
 #![expect(unsafe_code, reason = "a callback that reads a statement's nodes and returns a list of C strings")]
 
@@ -16,8 +16,9 @@ use pgrx::{PgList, pg_sys};
 
 use crate::import::{c_string, literal, quoted, table_name};
 use crate::infer::{self, Opened, Request, Schema, SchemaColumn};
-use crate::options::{raise, report};
+use crate::options::{Source, raise, report};
 use crate::referee::shim;
+use crate::{confine, load};
 
 /// The names of files that a folder's tables are made of, as their endings.
 const ENDINGS: [&str; 5] = ["csv", "tsv", "tab", "psv", "txt"];
@@ -35,12 +36,13 @@ pub(super) unsafe extern "C-unwind" fn import(
     statement: *mut pg_sys::ImportForeignSchemaStmt,
     server: pg_sys::Oid,
 ) -> *mut pg_sys::List {
-    // SAFETY: PostgreSQL passes a statement and the oid of a server of this wrapper. While a file is looked at, only what a raised error
-    // may leave behind is alive here.
+    // SAFETY: PostgreSQL passes a statement and the oid of a server of this wrapper. While a file is looked at, only
+    // what a raised error may leave behind is alive here.
     unsafe {
         let (path, request) = options(statement);
         let pattern = path.unwrap_or((*statement).remote_schema);
-        crate::load::require_read_server_files(pattern);
+        load::require_read_server_files(pattern);
+        confine::check(Source::file(pattern));
         let server_name = (*pg_sys::GetForeignServer(server)).servername;
         let mut statements = std::ptr::null_mut();
         let files = tables(pattern);
@@ -66,7 +68,8 @@ struct File {
     table: *const c_char,
 }
 
-/// The statement's options: another place for the path, which as a name is cut after 63 bytes, and what is known of the files.
+/// The statement's options: another place for the path, which as a name is cut after 63 bytes, and what is known of the
+/// files.
 ///
 /// # Errors
 /// Raises that there is no such option, or what is wrong with its value.
@@ -129,6 +132,9 @@ unsafe fn tables(path: *const c_char) -> *mut pg_sys::List {
         folder if folder.is_dir() => in_folder(folder),
         _ => matching(path),
     };
+    // A pattern may lead elsewhere, and nobody is told of what is there.
+    // SAFETY: a C string.
+    files.retain(|file| unsafe { confine::allows(Source::file(c_string(file.as_os_str().as_bytes()))) });
     files.sort();
     if files.is_empty() {
         let message = format!("no file matches \"{}\"", path.to_string_lossy());

@@ -77,9 +77,10 @@ impl Plan {
     /// # Errors
     /// Raises that there is no such schema, or none to create in.
     pub(super) fn of(schema: &Schema, opened: &Opened, wishes: &Wishes) -> *mut Plan {
-        // SAFETY: names are C strings; everything is allocated in the current memory context, which lasts as long as the call.
+        // SAFETY: names are C strings; everything is allocated in the current memory context, which lasts as long as
+        // the call.
         unsafe {
-            let name = truncated(wishes.table.map_or_else(|| table_name(opened.request.filename), |name| name));
+            let name = truncated(wishes.table.unwrap_or_else(|| table_name(opened.request.filename)));
             let (namespace, target) = target(name, wishes);
             let orders: Vec<Order> = schema.columns.iter().filter_map(Order::of).collect();
             let first = orders.iter().filter(|order| **order == Order::DayFirst).count();

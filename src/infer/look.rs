@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     /// It was written to meanwhile.
     Overwritten,
     /// Something that only we say.
-    Said(ErrorReport),
+    Said(Box<ErrorReport>),
 }
 
 impl From<io::Error> for Failure {
@@ -72,8 +72,10 @@ impl Sample {
             memory::expect_room(SAMPLE_FACTOR * most.min(usize::try_from(stamp.size).unwrap_or(most)));
             let bytes = read_start(&file, stamp.size, most)?;
             let is_whole = bytes.len() as u64 == stamp.size;
-            let sniffed = sniff(&bytes, is_whole, &given, &settings).map_err(|_| out_of_memory())?;
-            if !sniffed.first.is_empty() || bytes.is_empty() {
+            let data = before_end_marker(&bytes);
+            let is_all = is_whole || data.len() < bytes.len();
+            let sniffed = sniff(data, is_all, &given, &settings).map_err(|_| out_of_memory())?;
+            if !sniffed.first.is_empty() || data.is_empty() {
                 return Ok(Sample { sniffed, settings, length: bytes.len(), stamp });
             }
             if is_whole {
@@ -82,7 +84,7 @@ impl Sample {
         }
         let error =
             report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the end of the file's first record was not found");
-        Err(Failure::Said(error.set_detail("A quote may open in it and never close.")))
+        Err(Failure::Said(Box::new(error.set_detail("A quote may open in it and never close."))))
     }
 
     /// Is the file in UTF-16?
@@ -121,7 +123,7 @@ impl Sample {
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
         self.sniffed.dialect().ok_or_else(|| {
             let message = "delimiter, quote and escape do not fit together";
-            Failure::Said(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message))
+            Failure::Said(Box::new(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)))
         })
     }
 }
@@ -185,7 +187,8 @@ fn through_recoded(dialect: &Dialect, sample: Sample, recoded: &[u8]) -> Result<
     let text = recoded.strip_prefix("\u{feff}".as_bytes()).unwrap_or(recoded);
     let Sniffed { first, null, line_end, .. } = &sample.sniffed;
     let surveyor = Surveyor::new(dialect, Level::detect(), first.len(), null, true, &sample.settings);
-    let mut surveyor = surveyor.map_err(|_| out_of_memory())?;
+    let surveyor = surveyor.map_err(|_| out_of_memory())?;
+    let mut surveyor = surveyor.with_end_marker(pg_compat::CSV_HAS_END_MARKER);
     let mut start = 0;
     if sample.sniffed.header {
         start = surveyor.take(text, text.len(), 1).map_err(|_| out_of_memory())?;
@@ -209,6 +212,20 @@ fn start_of_data(file: &Borrowed, dialect: &Dialect, sample: &Sample) -> Result<
         walker.step(&Interruptible(file))?;
     }
     Ok(walker.at())
+}
+
+/// What comes before an end-of-data marker, where this version of COPY has one. A look at the beginning need not tell one from such a line
+/// in quotes.
+fn before_end_marker(bytes: &[u8]) -> &[u8] {
+    if !pg_compat::CSV_HAS_END_MARKER {
+        return bytes;
+    }
+    let is_line_end = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b'\n' | b'\r'));
+    let is_line = |&place: &usize| {
+        is_line_end(place.checked_sub(1).and_then(|before| bytes.get(before))) && is_line_end(bytes.get(place + 2))
+    };
+    let markers = bytes.windows(2).enumerate().filter(|(_, pair)| *pair == b"\\.");
+    markers.map(|(place, _)| place).find(is_line).map_or(bytes, |place| &bytes[..place])
 }
 
 /// Reads the first bytes of a file.

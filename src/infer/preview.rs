@@ -108,7 +108,7 @@ fn walk(
         if length > longest {
             let message = format!("the record in line {} has {length} bytes", at.line);
             let error = report(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, message);
-            return Err(Failure::Said(error.set_hint("A quote may open in it and never close.")));
+            return Err(Failure::Said(Box::new(error.set_hint("A quote may open in it and never close."))));
         }
         let record = read(source, at.byte, length)?;
         let fields = fields(&record, &dialect, &sample.sniffed.null).map_err(|_| out_of_memory())?;

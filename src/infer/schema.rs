@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 
 use super::look::{Looked, Sample};
 use super::source::Opened;
-use crate::encoding;
+use crate::{encoding, pg_compat};
 
 /// The bytes from 0x80 to 0x9f that Windows-1252 does not have, as bits.
 const NOT_IN_1252: u32 = 1 << 0x01 | 1 << 0x0d | 1 << 0x0f | 1 << 0x10 | 1 << 0x1d;
@@ -150,9 +150,7 @@ pub(crate) fn literal(text: &[u8]) -> Vec<u8> {
 /// The file's encoding, as PostgreSQL numbers and names it.
 fn file_encoding(opened: &Opened, looked: &Looked) -> (c_int, Option<&'static str>) {
     if looked.sample.sniffed.encoding.is_none() {
-        // SAFETY: the number is one of PostgreSQL's, whose names are constants.
-        let name = unsafe { CStr::from_ptr(pg_sys::pg_encoding_to_char(opened.view.encoding)) };
-        return (opened.view.encoding, name.to_str().ok());
+        return (opened.view.encoding, pg_compat::encoding_name(opened.view.encoding).to_str().ok());
     }
     match sampled_encoding(opened, &looked.sample) {
         UTF8 if looked.sample.is_utf16() => (UTF8, None),

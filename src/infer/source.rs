@@ -1,5 +1,6 @@
-//! The file that is looked at. COPY opens it: so its checks of the options, and its words for a file that cannot be opened,
-//! are what the user sees. COPY wants a relation for that; one of the catalog's smallest serves, nothing is read into it.
+//! The file that is looked at. COPY opens it: so its checks of the options, and its words for a file that cannot be
+//! opened, are what the user sees. COPY wants a relation for that; one of the catalog's smallest serves, nothing is
+//! read into it.
 
 #![expect(unsafe_code, reason = "begins a COPY, and ends it")]
 
@@ -13,7 +14,7 @@ use crate::file::Borrowed;
 use crate::options::{Source, raise, report};
 use crate::referee::shim::CopyView;
 use crate::referee::{Opening, Referee};
-use crate::{encoding, load, stream};
+use crate::{encoding, load, settings, stream};
 
 /// What somebody wants to know of a file, and what they know already. It lives in PostgreSQL's memory.
 #[derive(Clone, Copy)]
@@ -51,13 +52,14 @@ impl Opened {
         if !request.is_spooled {
             load::require_read_server_files(request.filename);
         }
+        settings::fault().begin_in_backend();
         // SAFETY: the caller's promise; the file's name is a C string.
         unsafe {
             if stream::is_fifo(request.filename) {
                 raise_unseekable();
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
-            let relation = pg_sys::table_open(pg_sys::Oid::from(pg_sys::AccessMethodRelationId), lock);
+            let relation = pg_sys::table_open(pg_sys::AccessMethodRelationId, lock);
             let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
             let (view, _) = Referee::views(referee);
             if view.descriptor < 0 {
@@ -112,7 +114,7 @@ impl Request {
 
     /// Where the bytes come from.
     pub(crate) fn source(&self) -> Source {
-        Source { is_spooled: self.is_spooled, ..Source::file(self.filename) }
+        Source { is_spooled: self.is_spooled, hints: true, ..Source::file(self.filename) }
     }
 
     /// The options that were given, as COPY wants them.

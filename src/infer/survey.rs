@@ -73,6 +73,7 @@ fn here(survey: &Survey<'_>, dialect: &Dialect, file: &Borrowed) -> Result<(Find
     let Survey { fields, syntax, null_is_certain, .. } = survey;
     let surveyor = Surveyor::new(dialect, level(), *fields, &syntax.null, *null_is_certain, survey.settings);
     let surveyor = surveyor.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    let surveyor = surveyor.with_end_marker(syntax.has_end_marker);
     let most = survey.most.unwrap_or(u64::MAX);
     let longest = usize::try_from(settings::memory() / 4).unwrap_or(usize::MAX);
     let source = Interruptible(file);
@@ -104,7 +105,6 @@ fn in_worker(survey: &Survey<'_>, file: &Borrowed, started: Instant) -> Result<(
     let Survey { fields, null_is_certain, start, size, .. } = *survey;
     let (syntax, texts) = (survey.syntax.clone(), survey.settings.clone());
     let (job, geometry) = survey_job(syntax, texts, fields, null_is_certain, start..size);
-    settings::fault().begin_in_backend();
     // SAFETY: the descriptor stays open as long as the file is looked at.
     let worker = unsafe { Worker::launch(&job, Input::File(file.descriptor()), geometry, settings::fault()) };
     let mut worker = worker.map_err(|refusal| Attempt::Refused(refusal.reason()))?;

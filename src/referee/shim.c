@@ -308,6 +308,12 @@ fastcsv_shim_add_context(const char *line)
 	errcontext("%s", line);
 }
 
+void
+fastcsv_shim_add_hint(const char *hint)
+{
+	errhint("%s", hint);
+}
+
 /*
  * Tells the user something, in the server's encoding.
  */

@@ -73,6 +73,7 @@ extern void fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end);
 extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
 extern void fastcsv_shim_view_error(FastcsvErrorView *view);
 extern void fastcsv_shim_add_context(const char *line);
+extern void fastcsv_shim_add_hint(const char *hint);
 extern void fastcsv_shim_notice(const char *message, const char *hint);
 extern void fastcsv_shim_move_position(const char *query, int32 prefix);
 extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name);

@@ -11,7 +11,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import pq
 
-ERROR_FIELDS = ["severity", "sqlstate", "message", "detail", "hint", "schema", "table", "column", "datatype", "constraint"]
+# Where in the statement an error is, too.
+pq.FIELDS.update(position="P", internal_position="p", internal_query="q")
+ERROR_FIELDS = ["severity", "sqlstate", "message", "detail", "hint", "schema", "table", "column", "datatype", "constraint", "position",
+                "internal_position", "internal_query"]
 # Each session: small pieces, so that little data is enough for the threads, and reports of what was read.
 SETTINGS = ["client_min_messages = debug1", "fastcsv.min_parallel_size = 0", "fastcsv.range_size = 4096", "lc_messages = 'C'", "datestyle = 'ISO'"]
 SCHEMA = ["DROP SCHEMA IF EXISTS hooked CASCADE", "CREATE SCHEMA hooked", "SET search_path = hooked, public",
@@ -95,7 +98,7 @@ class Session:
         if load:
             self.conn.must("LOAD 'fastcsv'")
         for setting in [*SETTINGS, *settings]:
-            self.conn.must("SET " + setting)
+            self.conn.exec("SET " + setting)  # which not everybody may
         self.conn.must("SET fastcsv.accelerate_copy = %s" % ("on" if on else "off"))
         self.conn.must("SET search_path = " + schema)
 

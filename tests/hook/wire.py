@@ -4,10 +4,9 @@ import os
 import socket
 import struct
 
-from common import ERROR_FIELDS, SETTINGS, own_line
+from common import ERROR_FIELDS, SETTINGS, own_line, pq
 
-CODES = {"S": "severity", "C": "sqlstate", "M": "message", "D": "detail", "H": "hint", "W": "context", "s": "schema", "t": "table",
-         "c": "column", "d": "datatype", "n": "constraint"}
+CODES = {code: name for name, code in pq.FIELDS.items()}
 
 
 def message(kind, body=b""):

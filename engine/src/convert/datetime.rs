@@ -37,7 +37,11 @@ pub(crate) fn any(text: &[u8], settings: &Settings) -> Option<DateTime> {
     if text.len() > LENGTH_MAX {
         return None;
     }
-    let (day, rest) = date::leading(text, settings.date_order)?;
+    let found = match date::spelled(text) {
+        Some(found) if settings.default_words => found,
+        _ => date::leading(text, settings.date_order)?,
+    };
+    let (day, rest) = found;
     let rest = match rest {
         [] => return Some(DateTime { day, time: 0, offset: None }),
         [b'T' | b't', rest @ ..] if settings.default_words => rest,

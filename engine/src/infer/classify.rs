@@ -1,13 +1,13 @@
 //! Which readings a text has.
 //!
-//! Shapes are looked at first, and more narrowly than PostgreSQL's input functions do: 20240131 is a number and no date,
-//! 16:9 no time, 1.2.3 no day of any month. What has the shape is then given to the converter, which knows whether the
-//! input function takes it.
+//! Shapes are looked at first, and more narrowly than PostgreSQL's input functions do: 20240131 is a number and no
+//! date, 16:9 no time, 1.2.3 no day of any month. What has the shape is then given to the converter, which knows
+//! whether the input function takes it.
 
 use super::types::Candidates;
 use crate::convert::datetime::{self, DateTime};
 use crate::convert::digits::trimmed;
-use crate::convert::{Converter, DateOrder, Datum, Kind, Scratch, Settings};
+use crate::convert::{Converter, DateOrder, Datum, Kind, Scratch, Settings, date};
 
 /// More digits than this are not kept by a `double precision`.
 const FLOAT_DIGITS: usize = 17;
@@ -218,6 +218,9 @@ fn leading_digits(text: &[u8]) -> usize {
 
 /// The form of the date at the start of a text, and its length.
 fn date_form(text: &[u8]) -> Option<(Form, usize)> {
+    if let Some((_, rest)) = date::spelled(text) {
+        return Some((Form::Sure, text.len() - rest.len()));
+    }
     let first = leading_digits(text);
     let mark = *text.get(first)?;
     if !matches!(mark, b'-' | b'/' | b'.') {
@@ -290,6 +293,9 @@ mod tests {
             ("1/31/2024", "date"),
             ("1/31/24", "date"),
             ("31-Jan-2024", "date"),
+            ("Jan 31 2024", "date"),
+            ("January 31, 2024 10:20", "timestamp"),
+            ("31 Jan 2024", "date"),
             ("2024-01-31 10:20", "timestamp"),
             ("2024-01-31T10:20:30.123456", "timestamp"),
             ("2024-01-31T10:20:30Z", "timestamptz"),
@@ -321,6 +327,8 @@ mod tests {
             "16:9",
             "2024-02-30",
             "20240230x",
+            "Feb 30 2024",
+            "Jan 2024",
             "32/13/2024",
             "2024-01-31 10:20:30.1234567",
             "10:20:30+01",

@@ -50,8 +50,8 @@ pub struct Column {
     pub signs: Signs,
     /// Fields that are NULL.
     pub nulls: u64,
-    /// Quoted fields with the text of NULL, which are NULL for a type that cannot hold that text (`FORCE_NULL`). Complete as
-    /// long as a type is possible.
+    /// Quoted fields with the text of NULL, which are NULL for a type that cannot hold that text (`FORCE_NULL`).
+    /// Complete as long as a type is possible.
     pub quoted_nulls: u64,
     /// Words that may stand for NULL, by number; complete as long as a type is possible.
     pub words: Vec<Word>,

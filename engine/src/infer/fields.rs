@@ -5,8 +5,8 @@ use crate::record::unquote;
 use crate::scan::{Boundaries, Level, QUOTED, Scanner, State};
 use crate::tuple::OutOfMemory;
 
-/// The fields of one record, which has its line end or ends where the input does; `None` for those that are NULL, which is
-/// written as `null`.
+/// The fields of one record, which has its line end or ends where the input does; `None` for those that are NULL, which
+/// is written as `null`.
 ///
 /// # Errors
 /// If memory runs out.

@@ -1,5 +1,5 @@
-//! What a part of a file holds. Parts that follow each other merge into what both hold together, and it does not matter in
-//! which order neighbours are put together (merging is associative).
+//! What a part of a file holds. Parts that follow each other merge into what both hold together, and it does not matter
+//! in which order neighbours are put together (merging is associative).
 
 use super::column::Column;
 use crate::tuple::OutOfMemory;
@@ -34,6 +34,8 @@ pub struct Findings {
     pub nul: Option<u64>,
     /// The line of the first line end that is not of the file's style.
     pub stray: Option<u64>,
+    /// Whether an end-of-data marker was met. What follows it is not looked at.
+    pub has_ended: bool,
 }
 
 impl Findings {
@@ -57,6 +59,9 @@ impl Findings {
 
     /// Adds what the part of the file that follows holds.
     pub fn merge(&mut self, later: Findings) {
+        if self.has_ended {
+            return;
+        }
         let behind = |line: Option<u64>| line.map(|line| line + self.lines);
         self.not_utf8 = self.not_utf8.or(behind(later.not_utf8));
         self.nul = self.nul.or(behind(later.nul));
@@ -70,6 +75,7 @@ impl Findings {
         self.controls |= later.controls;
         self.records += later.records;
         self.lines += later.lines;
+        self.has_ended = later.has_ended;
     }
 
     /// Bytes of memory they hold.

@@ -1,7 +1,7 @@
 //! Column names out of header texts: lower case, without accents and punctuation, each only once.
 //!
-//! What comes out needs no quotes in SQL unless it is a reserved word. Letters that have no counterpart in ASCII stay as
-//! they are where the server's encoding has them.
+//! What comes out needs no quotes in SQL unless it is a reserved word. Letters that have no counterpart in ASCII stay
+//! as they are where the server's encoding has them.
 
 /// The longest name, in bytes: PostgreSQL's limit.
 pub const LONGEST: usize = 63;

@@ -28,7 +28,7 @@ pub fn survey(
     let mut buffer = Vec::new();
     let mut position = start;
     let mut length = CHUNK;
-    while position < size && surveyor.findings().records < most {
+    while position < size && surveyor.findings().records < most && !surveyor.findings().has_ended {
         let wanted = usize::try_from(size - position).map_or(length, |left| left.min(length));
         let is_end = position + wanted as u64 == size;
         read(source, &mut buffer, position, wanted)?;

@@ -1,8 +1,8 @@
 //! A look at a file's beginning: how it is written.
 //!
-//! Every guess about the syntax is tried by splitting the sample with it: a delimiter is right if the records it makes all have
-//! the same number of fields, more than one, and better still if columns of values come out. Whether the first record is a header is
-//! told by the types of the others: a name does not fit into a column of numbers.
+//! Every guess about the syntax is tried by splitting the sample with it: a delimiter is right if the records it makes
+//! all have the same number of fields, more than one, and better still if columns of values come out. Whether the first
+//! record is a header is told by the types of the others: a name does not fit into a column of numbers.
 
 mod encoding;
 mod header;

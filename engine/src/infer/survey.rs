@@ -1,7 +1,8 @@
 //! The survey of records: structure by the scan, each field to its column.
 //!
-//! Nothing is an error here. What COPY would refuse (a line end of another style, an invalid byte, a record with another number
-//! of fields) is noted with its line, and COPY will say it in its own words when somebody reads the file.
+//! Nothing is an error here. What COPY would refuse (a line end of another style, an invalid byte, a record with
+//! another number of fields) is noted with its line, and COPY will say it in its own words when somebody reads the
+//! file.
 
 use super::classify::Classifier;
 use super::column::Shared;
@@ -20,6 +21,7 @@ pub struct Surveyor {
     escape: u8,
     null: Vec<u8>,
     null_is_certain: bool,
+    has_end_marker: bool,
     classifier: Classifier,
     boundaries: Boundaries,
     findings: Findings,
@@ -28,8 +30,8 @@ pub struct Surveyor {
 }
 
 impl Surveyor {
-    /// A survey of records of so many fields, by COPY's rules for quotes. Unless it is certain what stands for NULL, some
-    /// usual words are noted as what else may.
+    /// A survey of records of so many fields, by COPY's rules for quotes. Unless it is certain what stands for NULL,
+    /// some usual words are noted as what else may.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -49,12 +51,18 @@ impl Surveyor {
             escape: dialect.escape().unwrap_or(quote),
             null: null.to_vec(),
             null_is_certain,
+            has_end_marker: false,
             classifier: Classifier::new(settings),
             boundaries: Boundaries::new(),
             findings: Findings::new(fields)?,
             unquoted: Vec::new(),
             scratch: Scratch::default(),
         })
+    }
+
+    /// Whether a record of `\.` is an end-of-data marker, as in some versions of COPY.
+    pub fn with_end_marker(self, has_end_marker: bool) -> Surveyor {
+        Surveyor { has_end_marker, ..self }
     }
 
     /// What was found since the last [`Surveyor::clear`].
@@ -78,8 +86,8 @@ impl Surveyor {
         self.boundaries.memory() + self.findings.memory() + built
     }
 
-    /// Takes whole records from the start of `bytes`, where one starts: those that begin before `limit`, and at most so many.
-    /// Returns the bytes taken; 0 if no record ends in them.
+    /// Takes whole records from the start of `bytes`, where one starts: those that begin before `limit`, and at most so
+    /// many. Returns the bytes taken; 0 if no record ends in them.
     ///
     /// # Errors
     /// If memory runs out.
@@ -94,20 +102,27 @@ impl Surveyor {
         let taken = &bytes[..end];
         let is_simple = count(self.line_end.line_byte(), taken) == count_records(&boundaries, end);
         let before = self.findings.lines;
-        let result = self.take_records(taken, &boundaries, is_simple);
-        self.note_bytes(taken, before, state.stray().filter(|stray| *stray < end as u64));
+        let looked_at = self.take_records(taken, &boundaries, is_simple);
+        if let Ok(looked_at) = looked_at {
+            self.note_bytes(&taken[..looked_at], before, state.stray().filter(|stray| *stray < looked_at as u64));
+        }
         self.boundaries = boundaries;
-        result.map(|()| end)
+        looked_at.map(|_| end)
     }
 
-    fn take_records(&mut self, bytes: &[u8], boundaries: &Boundaries, is_simple: bool) -> Result<(), OutOfMemory> {
+    /// Returns the bytes up to an end-of-data marker, or all.
+    fn take_records(&mut self, bytes: &[u8], boundaries: &Boundaries, is_simple: bool) -> Result<usize, OutOfMemory> {
         let ends = boundaries.ends();
         let end_bytes = self.line_end.bytes().len();
         let (mut start, mut first_field) = (0, 0);
         for &fields in boundaries.records() {
             let fields = fields as usize;
             let end = (ends[fields - 1] & !QUOTED) as usize + 1;
-            if end > bytes.len() {
+            if end > bytes.len() || self.findings.has_ended {
+                break;
+            }
+            if self.has_end_marker && &bytes[start..end - end_bytes] == b"\\." {
+                self.findings.has_ended = true;
                 break;
             }
             self.take_record(&bytes[..end], start, &ends[first_field..fields], end_bytes)?;
@@ -116,7 +131,7 @@ impl Surveyor {
             self.findings.records += 1;
             (start, first_field) = (end, fields);
         }
-        Ok(())
+        Ok(start)
     }
 
     #[inline]

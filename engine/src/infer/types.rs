@@ -1,7 +1,7 @@
 //! The types a column can have, and the readings of a text that stand behind them.
 //!
-//! A reading is one way to take a text for a value: several may lead to the same type. A column's set of readings only ever
-//! shrinks, and what a set comes to depends on the set alone, so it does not matter how a file was cut.
+//! A reading is one way to take a text for a value: several may lead to the same type. A column's set of readings only
+//! ever shrinks, and what a set comes to depends on the set alone, so it does not matter how a file was cut.
 
 use std::ops::{BitAnd, BitOr, Not};
 

@@ -87,8 +87,8 @@ impl Findings {
         columns.iter().map(|column| column.verdict(habits)).collect()
     }
 
-    /// The word that stands for NULL, if some column has a type only if it does, and no other word (the survey's own, which
-    /// is the empty text, among them) makes more columns have one.
+    /// The word that stands for NULL, if some column has a type only if it does, and no other word (the survey's own,
+    /// which is the empty text, among them) makes more columns have one.
     pub fn null_word(&self) -> Option<&'static str> {
         let with = |word: Option<u8>| {
             let fits = |column: &&Column| match word {

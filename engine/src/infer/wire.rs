@@ -1,5 +1,5 @@
-//! Findings as bytes, for the way from the worker to the session: numbers in seven-bit groups, texts with their length before
-//! them. A range's findings are as short as its columns are plain.
+//! Findings as bytes, for the way from the worker to the session: numbers in seven-bit groups, texts with their length
+//! before them. A range's findings are as short as its columns are plain.
 
 use super::classify::Signs;
 use super::column::{Column, Refusal, Word};
@@ -18,7 +18,8 @@ impl Findings {
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), OutOfMemory> {
         out.clear();
         let mut out = Writer(out);
-        for number in [self.records, self.lines, self.ragged, self.controls.into(), self.columns.len() as u64] {
+        let (controls, has_ended) = (self.controls.into(), self.has_ended.into());
+        for number in [self.records, self.lines, self.ragged, controls, has_ended, self.columns.len() as u64] {
             out.number(number)?;
         }
         for line in [self.not_utf8, self.nul, self.stray, self.first_ragged.map(|first| first.line)] {
@@ -31,7 +32,7 @@ impl Findings {
     /// Reads what [`Findings::write`] has written; `None` if it is something else.
     pub fn read(bytes: &[u8]) -> Option<Findings> {
         let mut bytes = Reader(bytes);
-        let [records, lines, ragged, controls, columns] = bytes.numbers()?;
+        let [records, lines, ragged, controls, has_ended, columns] = bytes.numbers()?;
         let [not_utf8, nul, stray, ragged_line, fields] = bytes.numbers()?;
         let mut findings = Findings::new(usize::try_from(columns).ok()?).ok()?;
         for column in &mut findings.columns {
@@ -46,6 +47,7 @@ impl Findings {
             not_utf8: line(not_utf8),
             nul: line(nul),
             stray: line(stray),
+            has_ended: has_ended != 0,
             first_ragged: line(ragged_line).map(|line| Ragged { line, fields }),
             ..findings
         })

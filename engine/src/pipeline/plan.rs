@@ -100,6 +100,7 @@ impl Plan {
     pub(super) fn surveyor(&self) -> Result<Option<Surveyor>, OutOfMemory> {
         let Output::Survey { null_is_certain } = self.output else { return Ok(None) };
         let (fields, null) = (self.fields, &self.null[..]);
-        Surveyor::new(&self.dialect, self.level, fields, null, null_is_certain, &self.settings).map(Some)
+        let surveyor = Surveyor::new(&self.dialect, self.level, fields, null, null_is_certain, &self.settings)?;
+        Ok(Some(surveyor.with_end_marker(self.has_end_marker)))
     }
 }

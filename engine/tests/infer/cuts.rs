@@ -172,3 +172,33 @@ fn a_quote_that_never_closes_ends_the_survey() {
         survey(surveyor(2), &Bytes(bytes), LineEnd::Lf, 0, size, u64::MAX, 1 << 20).expect("the file is whole");
     assert_eq!((findings.records, findings.lines, is_cut_off), (1, 1, true));
 }
+
+#[test]
+fn behind_an_end_of_data_marker_nothing_is_looked_at() {
+    let text = b"1\n2\n\\.\nx\n\n";
+    for cut in 0..=text.len() {
+        let start = text[..cut].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let parts = [&text[..start], &text[start..]];
+        let found = parts.map(|part| {
+            let mut surveyor = surveyor(1).with_end_marker(true);
+            assert_eq!(surveyor.take(part, part.len().max(1), u64::MAX), Ok(part.len()));
+            surveyor.into_findings()
+        });
+        let [first, second] = found;
+        let all = merged(first, second);
+        assert_eq!(
+            (all.records, all.has_ended, all.columns[0].possible),
+            (2, true, found_in(b"1\n2\n")),
+            "cut at {start}"
+        );
+    }
+    let mut plain = surveyor(1);
+    plain.take(text, text.len(), u64::MAX).expect("there is memory");
+    assert_eq!((plain.findings().records, plain.findings().has_ended), (5, false), "where there are no such markers");
+}
+
+fn found_in(text: &[u8]) -> Candidates {
+    let mut surveyor = surveyor(1);
+    surveyor.take(text, text.len(), u64::MAX).expect("there is memory");
+    surveyor.into_findings().columns[0].possible
+}

@@ -7,7 +7,8 @@ use crate::infer::findings::Findings;
 use crate::infer::names::looks_like_name;
 use crate::infer::verdict::is_typed;
 
-/// Decides by the fields of the first record and what the records behind it hold. Returns also whether it is only assumed.
+/// Decides by the fields of the first record and what the records behind it hold. Returns also whether it is only
+/// assumed.
 pub(super) fn decide(first: &[Vec<u8>], behind: &Findings, settings: &Settings) -> (bool, bool) {
     let classifier = Classifier::new(settings);
     let mut scratch = Scratch::default();
@@ -25,7 +26,8 @@ pub(super) fn decide(first: &[Vec<u8>], behind: &Findings, settings: &Settings) 
     if misfits + fits > 0 {
         return (misfits > fits, false);
     }
-    // All columns are text, or there is nothing behind: names are distinct, none is empty, and none comes again as a value.
+    // All columns are text, or there is nothing behind: names are distinct, none is empty, and none comes again as a
+    // value.
     let is_name = |field: &Vec<u8>| looks_like_name(field) && !is_word(field);
     let distinct = (1..first.len()).all(|index| !first[..index].contains(&first[index]));
     let comes_again = first.iter().zip(&behind.columns).any(|(field, column)| column.samples.contains(field));

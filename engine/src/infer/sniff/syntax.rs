@@ -121,30 +121,43 @@ fn quotes(sample: &[u8], delimiter: u8, given: &Given) -> Vec<(u8, u8)> {
     if let Some(quote) = given.quote {
         return pairs(quote);
     }
-    let double = wraps(sample, delimiter, b'"');
-    if double > 0 {
+    let double = Wrapping::of(sample, delimiter, b'"');
+    if double.is_usual() {
         return pairs(b'"');
     }
     let mut all = pairs(b'"');
-    if wraps(sample, delimiter, b'\'') > 0 {
-        all.splice(0..0, pairs(b'\''));
-    }
     if sample.contains(&b'"') {
-        all.push((NO_QUOTE, NO_QUOTE));
+        // Who quotes fields quotes those that hold quotes. Where none begins with one, they are marks of inches, say.
+        let place = if double.opens == 0 { 0 } else { all.len() };
+        all.insert(place, (NO_QUOTE, NO_QUOTE));
+    }
+    if Wrapping::of(sample, delimiter, b'\'').is_usual() {
+        all.splice(0..0, pairs(b'\''));
     }
     all
 }
 
-/// How many fields begin and end with the quote, if as many begin with it as end with it.
-fn wraps(sample: &[u8], delimiter: u8, quote: u8) -> usize {
-    let is_edge = |byte: Option<&u8>| byte.is_none_or(|byte| *byte == delimiter || matches!(byte, b'\n' | b'\r'));
-    let (mut opens, mut closes) = (0_usize, 0_usize);
-    for place in memchr::memchr_iter(quote, sample) {
-        opens += usize::from(is_edge(place.checked_sub(1).map(|before| &sample[before])));
-        closes += usize::from(is_edge(sample.get(place + 1)));
+/// How many fields begin with a quote, and how many end with one.
+struct Wrapping {
+    opens: usize,
+    closes: usize,
+}
+
+impl Wrapping {
+    fn of(sample: &[u8], delimiter: u8, quote: u8) -> Wrapping {
+        let is_edge = |byte: Option<&u8>| byte.is_none_or(|byte| *byte == delimiter || matches!(byte, b'\n' | b'\r'));
+        let (mut opens, mut closes) = (0, 0);
+        for place in memchr::memchr_iter(quote, sample) {
+            opens += usize::from(is_edge(place.checked_sub(1).map(|before| &sample[before])));
+            closes += usize::from(is_edge(sample.get(place + 1)));
+        }
+        Wrapping { opens, closes }
     }
-    // The sample may be cut off within one.
-    if opens.abs_diff(closes) <= 1 { opens.min(closes) } else { 0 }
+
+    /// Do as many begin with it as end with it? The sample may be cut off within one.
+    fn is_usual(&self) -> bool {
+        self.opens.min(self.closes) > 0 && self.opens.abs_diff(self.closes) <= 1
+    }
 }
 
 /// The syntax with the line end that the first record has.
