@@ -17,7 +17,9 @@ SELECT to_regclass('people_new');
 CREATE ROLE sends_files;
 CREATE SCHEMA sent AUTHORIZATION sends_files;
 SET ROLE sends_files;
+\set VERBOSITY sqlstate
 COPY sent.people_new FROM '../pg_regress/data/people.csv' WITH (FORMAT csv, HEADER, CREATE_TABLE);
+\set VERBOSITY default
 \copy sent.people_new from program 'printf "a,b\n1,2\n"' with (format csv, create_table)
 SELECT * FROM sent.people_new;
 RESET ROLE;
