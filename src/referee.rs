@@ -22,7 +22,7 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use fastcsv_engine::decompress::Format;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
@@ -32,6 +32,7 @@ use crate::archive::{self, Archive};
 use crate::client::Client;
 use crate::confine;
 use crate::file::Borrowed;
+use crate::header;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
@@ -151,10 +152,10 @@ impl Referee {
                         stream::raise_open_error(&error, source.name)
                     }
                 }
-            } else if let Some(format) = Self::compression(state, source) {
+            } else if let Some(coding) = Self::coding(state, source) {
                 let descriptor = shim::fastcsv_shim_take_file(state, Some(read_feed));
                 confine::check_open(source, descriptor);
-                match Archive::new(descriptor, format) {
+                match Archive::new(descriptor, coding) {
                     Ok(archive) => Self::read_stream(this, archive),
                     Err(error) => shim::raise_read_error(&error, source.name),
                 }
@@ -165,22 +166,29 @@ impl Referee {
                     Self::read_stream(this, Pipe::of_copy(descriptor));
                 } else {
                     confine::check_open(source, CopyView::of(state).descriptor);
+                    if source.drops_mark {
+                        shim::fastcsv_shim_skip(state, header::BYTE_ORDER_MARK.len() as i64);
+                    }
                 }
             }
             this
         }
     }
 
-    /// How the file that COPY has just opened is compressed, if it is to be decompressed.
+    /// How the text is put into the bytes of the file that COPY has just opened, if these are not the text.
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    unsafe fn compression(state: pg_sys::CopyFromState, source: Source) -> Option<Format> {
+    unsafe fn coding(state: pg_sys::CopyFromState, source: Source) -> Option<Coding> {
         // SAFETY: the caller's promise; COPY keeps the descriptor open.
         unsafe {
             let view = CopyView::of(state);
-            let may_be = source.decompresses && view.descriptor >= 0 && view.format() != shim::Format::Binary;
-            may_be.then(|| archive::format_of(&Borrowed::new(view.descriptor)))?
+            if view.descriptor < 0 || view.format() == shim::Format::Binary {
+                return None;
+            }
+            let format = archive::format_of(&Borrowed::new(view.descriptor));
+            let coding = Coding { compression: format.filter(|_| source.decompresses), utf16: source.utf16 };
+            (!coding.is_plain()).then_some(coding)
         }
     }
 
@@ -221,7 +229,10 @@ impl Referee {
         unsafe {
             let view = CopyView::of((*this).state);
             let dialect = crate::position::dialect(&view);
-            let stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
+            let mut stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
+            if (*this).position.source().drops_mark {
+                stream.drop_mark();
+            }
             drop(dialect);
             let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
             let stream = memory.leak_and_drop_on_delete(stream);

@@ -12,6 +12,7 @@ use super::{by_name, constant};
 use crate::header;
 use crate::options::{Source, name_node, raise, report};
 use crate::referee::Opening;
+use crate::text;
 use crate::{pg_compat, pg_raw};
 
 /// What a read is asked for beyond what COPY can do. Plain pointers into PostgreSQL's memory.
@@ -106,7 +107,9 @@ pub(super) struct Each {
 /// The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the current memory context.
 pub(super) unsafe fn opening_for(opening: &Opening, name: *const c_char) -> Each {
     let beyond = opening.beyond;
-    let mut opening = Opening { source: Source { name, ..opening.source }, ..*opening };
+    // SAFETY: the caller's promise.
+    let (source, options) = unsafe { text::look(Source { name, ..opening.source }, opening.options) };
+    let mut opening = Opening { source, options, ..*opening };
     let mut fixed = Vec::new();
     let mut shown = opening.relation;
     let mut selected = std::ptr::null_mut();

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
-use fastcsv_engine::decompress;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::Mark;
 use fastcsv_engine::job::{self, Io, Job};
@@ -98,7 +98,7 @@ impl Input {
     pub(super) fn origin(&self, io: Io) -> Origin {
         match self {
             Input::File(file) => Origin::File { size: file.stamp.size, io },
-            Input::Stream(input) => Origin::Stream { compression: input.archive().map(|(_, format)| format) },
+            Input::Stream(input) => Origin::Stream { coding: input.archive().map(|(_, coding)| coding) },
         }
     }
 
@@ -245,7 +245,7 @@ impl StreamInput {
     }
 
     /// See [`Stream::archive`].
-    fn archive(&self) -> Option<(RawFd, decompress::Format)> {
+    fn archive(&self) -> Option<(RawFd, Coding)> {
         // SAFETY: the stream lives as long as this.
         unsafe { (*self.stream).archive() }
     }
