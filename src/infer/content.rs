@@ -21,7 +21,7 @@ pub(super) struct Content {
 
 enum Bytes {
     File { file: Borrowed, offset: u64, size: u64 },
-    Archive(Archive),
+    Archive(Box<Archive>),
 }
 
 impl Content {
@@ -39,7 +39,7 @@ impl Content {
                 if offset > 0 {
                     archive.go_to(offset)?;
                 }
-                Bytes::Archive(archive)
+                Bytes::Archive(Box::new(archive))
             }
         };
         Ok(Content { bytes, read: 0 })
