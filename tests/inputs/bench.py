@@ -28,6 +28,7 @@ class Bench:
         self.conn = pq.Conn(self.conninfo)
         self.conn.must("SET client_min_messages = warning")
         self.conn.must("CREATE EXTENSION IF NOT EXISTS fastcsv")
+        self.conn.must("LOAD 'fastcsv'")
         self.conn.must("DROP TABLE IF EXISTS loaded CASCADE")
         self.conn.must("CREATE TABLE loaded (id int, t text)")
         self.conn.must("SET fastcsv.min_parallel_size = 0")
