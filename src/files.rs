@@ -39,8 +39,21 @@ const HINT: &str = "COPY FROM instructs the PostgreSQL server process to read a 
 /// The source's name must be a C string, or null.
 pub(crate) unsafe fn names_of(source: Source) -> *mut pg_sys::List {
     // SAFETY: the caller's promise.
+    unsafe { names_or_hint(source, HINT) }
+}
+
+/// As [`names_of`], with a hint of the caller's where nothing is found.
+///
+/// # Errors
+/// As there.
+///
+/// # Safety
+/// As for [`names_of`].
+pub(crate) unsafe fn names_or_hint(source: Source, hint: &str) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
     match unsafe { find(source) } {
         Ok(names) => names,
+        Err(problem @ Problem::NoMatch(_)) => raise(problem.report().set_hint(hint)),
         Err(problem) => raise(problem.report()),
     }
 }
@@ -96,7 +109,7 @@ impl Problem {
         match self {
             Problem::NoMatch(pattern) => {
                 let message = format!("could not open file \"{}\" for reading: no file matches", shown(pattern));
-                report(PgSqlErrorCode::ERRCODE_UNDEFINED_FILE, message).set_hint(HINT)
+                report(PgSqlErrorCode::ERRCODE_UNDEFINED_FILE, message)
             }
             Problem::Unreadable(folder, error) => {
                 let message = format!("could not open directory \"{}\": {}", shown(folder), reason(error));

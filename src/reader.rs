@@ -41,7 +41,7 @@ use crate::worker::Refusal;
 pub(crate) use each::{Beyond, Files, Fixed};
 use job::Serial;
 
-pub(crate) use job::survey as survey_job;
+pub(crate) use job::{Origin, survey as survey_job};
 use parallel::{Parallel, Start};
 
 /// A read in progress, in the memory of its query. It owns nothing with a destructor but through `parallel`, whose

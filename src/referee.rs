@@ -18,9 +18,9 @@ pub(crate) mod shim;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::LineEnd;
@@ -111,9 +111,6 @@ impl Opening {
         Opening { relation, source, options, parse, condition: none, columns: none, beyond }
     }
 }
-
-/// The referee whose `NextCopyFrom` is running: COPY's callback carries no argument of its own.
-static READING: AtomicPtr<Referee> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Referee {
     /// Lets COPY open the source itself and makes a referee over it, in the current memory context.
@@ -523,7 +520,6 @@ impl Referee {
             let outer = pg_sys::error_context_stack;
             (*this).position.count_nothing();
             pg_sys::error_context_stack = (*this).position.push_on(outer);
-            READING.store(this, Ordering::Relaxed);
             let processed = pg_raw::CopyFrom((*this).state);
             pg_sys::error_context_stack = outer;
             processed
@@ -552,7 +548,6 @@ impl Referee {
                 (*this).push_contexts(outer);
             }
             Self::settle(this);
-            READING.store(this, Ordering::Relaxed);
             let found = pg_raw::NextCopyFrom((*this).state, expressions, values, nulls);
             pg_sys::error_context_stack = outer;
             if found {
@@ -674,6 +669,16 @@ impl Referee {
         }
     }
 
+    /// The referee whose COPY asks for bytes: its callback carries no argument of its own, and while all rows are inserted triggers may
+    /// read something else.
+    ///
+    /// # Safety
+    /// Must be called from COPY's data source callback.
+    unsafe fn reading() -> *mut Self {
+        // SAFETY: the caller's promise. The context below COPY's is a field of the referee.
+        unsafe { PositionContext::below_copy().byte_sub(offset_of!(Self, position)).cast() }
+    }
+
     /// Puts COPY's error context above ours above `outer`.
     ///
     /// # Safety
@@ -779,12 +784,12 @@ fn eol_type(line_end: Option<LineEnd>) -> i32 {
 /// COPY's data source callback: fills `buffer` with at least one byte and at most `most`, or returns 0 at the end.
 #[pg_guard]
 unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: c_int) -> c_int {
-    // SAFETY: COPY calls this only below `next_row`, which has stored its referee, and passes a buffer of `most`
-    // bytes. They are initialised here, so that the feed sees ordinary memory.
+    // SAFETY: COPY calls this only below `next_row` and `copy_all`, which have put the contexts of their referee on the stack, and passes
+    // a buffer of `most` bytes. They are initialised here, so that the feed sees ordinary memory.
     let (referee, buffer) = unsafe {
         let length = usize::try_from(most).expect("COPY asks for a positive number of bytes");
         std::ptr::write_bytes(buffer.cast::<u8>(), 0, length);
-        (&mut *READING.load(Ordering::Relaxed), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length))
+        (&mut *Referee::reading(), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length))
     };
     let mut feed = referee.feed.expect("only a referee with a feed has this callback");
     // SAFETY: the feed outlives the referee (see `start_at`), and nobody else uses it meanwhile.

@@ -10,6 +10,33 @@ pub fn is_pattern(name: &[u8]) -> bool {
     name.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
+/// What a pattern says of a name, piece by piece; what it leaves open is left out.
+pub fn fixed(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = vec![Vec::new()];
+    for piece in Pattern::new(text).pieces {
+        match piece {
+            Piece::Byte(byte) => parts.last_mut().expect("there is one").push(byte),
+            Piece::AnyByte | Piece::AnyBytes | Piece::OneOf(_) => parts.push(Vec::new()),
+        }
+    }
+    parts
+}
+
+/// A name as the pattern that matches it and nothing else.
+pub fn escaped(name: &[u8]) -> Vec<u8> {
+    if !is_pattern(name) {
+        return name.to_vec();
+    }
+    let mut pattern = Vec::new();
+    for &byte in name {
+        if matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+            pattern.push(b'\\');
+        }
+        pattern.push(byte);
+    }
+    pattern
+}
+
 /// A pattern, taken apart.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -145,6 +172,15 @@ mod tests {
                 assert!(!pattern.matches(name.as_bytes()), "{pattern:?} {name}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_pattern_leaves_open_is_left_out() {
+        let fixed = |pattern: &str| fixed(pattern.as_bytes()).concat();
+        assert_eq!(fixed("trips-*-[12]?.csv"), b"trips--.csv");
+        assert_eq!(fixed("*"), b"");
+        assert!(Pattern::new(&escaped(b"a*b[c]?\\")).matches(b"a*b[c]?\\"));
+        assert!(!Pattern::new(&escaped(b"a*b")).matches(b"axb"));
     }
 
     /// The same question asked plainly.

@@ -14,7 +14,7 @@ use pgrx::{PgList, pg_sys};
 use super::plan::Wishes;
 use super::{carry_out, planned};
 use crate::client::Client;
-use crate::infer::{self, Opened, Request};
+use crate::infer::Request;
 use crate::options::{raise, report};
 use crate::referee::shim;
 use crate::stream::{self, Supply};
@@ -80,14 +80,7 @@ pub(crate) unsafe fn from_copy(statement: *mut pg_sys::CopyStmt) -> u64 {
             request.filename = pg_sys::pstrdup(pg_sys::FilePathName(file));
             request.is_spooled = true;
         }
-        let opened = Opened::open(&request);
-        let rows = match planned(&opened, &wishes) {
-            Ok(plan) => {
-                opened.close();
-                carry_out(plan, request.source(), std::ptr::null())
-            }
-            Err(failure) => infer::fail(failure, &opened),
-        };
+        let rows = carry_out(planned(&request, &wishes), request.source(), std::ptr::null());
         if let Some(file) = spool {
             pg_sys::FileClose(file);
         }

@@ -169,8 +169,9 @@ class Place:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def compare(checks, place, what, script, taken=None, user=None, setup=(), **more):
-    """A script with acceleration and without; `taken` is how many loads of it must have been done on the parallel engine."""
+def compare(checks, place, what, script, taken=None, setup=(), undo=(), **more):
+    """A script with acceleration and without; `taken` is how many loads of it must have been done on the parallel engine. What comes
+    before and behind it is not compared."""
     if not checks.wants(what):
         return
     outcomes, loads = [], []
@@ -179,11 +180,13 @@ def compare(checks, place, what, script, taken=None, user=None, setup=(), **more
         control.must("SET client_min_messages = warning")
         for statement in [*SCHEMA, *setup]:
             control.must(statement)
-        control.close()
-        session = place.session(on, user, **more)
+        session = place.session(on, **more)
         outcomes.append([session.run(step) for step in script])
         loads.append(session.loads())
         session.close()
+        for statement in undo:
+            control.must(statement)
+        control.close()
     checks.same(what, *outcomes)
     if loads[0]:
         checks.check(what, "loads were taken over though acceleration was off: %r" % loads[0])
