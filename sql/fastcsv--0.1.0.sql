@@ -41,13 +41,17 @@ CREATE FUNCTION fastcsv_copy(
     format text DEFAULT 'csv',
     force_quote text[] DEFAULT NULL,
     convert_selectively text[] DEFAULT NULL,
-    compression text DEFAULT 'auto'
+    compression text DEFAULT 'auto',
+    filename_column text DEFAULT NULL,
+    match text DEFAULT 'position',
+    bom text DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
 COMMENT ON FUNCTION fastcsv_copy IS
 $$loads a CSV file on the server into a table, as COPY FROM does, and returns the number of rows loaded
 
-  target, filename   the table, and the file's path as the server sees it
+  target, filename   the table, and the file's path as the server sees it; or a pattern like /data/*.csv, or a list
+                     with commas
   columns            the table's columns the file has, in the file's order; default: all of them
   where_clause       load only rows for which this condition holds
   header             true, false, match, or auto (the default): the first record is a header when every field of it
@@ -59,6 +63,10 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
+  filename_column    the column that is not in the file and gets the file's name
+  match              position (the default), or name: the header's names say which column each field is, in any order
+  bom                drop or keep: what becomes of a byte order mark; it is dropped by default where header is auto or
+                     match is name
 
 Needs the privileges that COPY FROM a file needs.$$;
 
@@ -79,7 +87,10 @@ CREATE FUNCTION fastcsv_read(
     reject_limit "any" DEFAULT NULL,
     log_verbosity text DEFAULT NULL,
     format text DEFAULT 'csv',
-    compression text DEFAULT 'auto'
+    compression text DEFAULT 'auto',
+    filename_column text DEFAULT NULL,
+    match text DEFAULT 'position',
+    bom text DEFAULT NULL
 ) RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_read';
 COMMENT ON FUNCTION fastcsv_read IS
@@ -87,7 +98,7 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
 
   SELECT ... FROM fastcsv_read('/data/f.csv') AS t (a integer, b text)
 
-  filename           the file's path as the server sees it
+  filename           the file's path as the server sees it; or a pattern like /data/*.csv, or a list with commas
   header             true, false, match, or auto (the default): the first record is a header when every field of it
                      names a column of the definition list
   null_string        COPY's option NULL
@@ -96,6 +107,10 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
                      COPY's options of the same names, with COPY's defaults, as far as the server's version has them
                      (format defaults to csv)
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
+  filename_column    the column that is not in the file and gets the file's name
+  match              position (the default), or name: the header's names say which column each field is, in any order
+  bom                drop or keep: what becomes of a byte order mark; it is dropped by default where header is auto or
+                     match is name
 
 Needs the privileges that COPY FROM a file needs.$$;
 
@@ -104,6 +119,104 @@ Needs the privileges that COPY FROM a file needs.$$;
 CREATE FUNCTION fastcsv_rows(anyelement) RETURNS SETOF anyelement
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_rows';
 COMMENT ON FUNCTION fastcsv_rows(anyelement) IS 'for fastcsv_copy alone: the rows of the load that goes on';
+
+-- How a file is written, and the types of its columns.
+
+CREATE FUNCTION fastcsv_infer(
+    filename text,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    sample_rows bigint DEFAULT NULL,
+    OUT "position" integer,
+    OUT name text,
+    OUT header_text text,
+    OUT type text,
+    OUT nullable boolean,
+    OUT value_count bigint,
+    OUT null_count bigint,
+    OUT samples text[],
+    OUT reason text,
+    OUT dialect text
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_infer';
+COMMENT ON FUNCTION fastcsv_infer IS
+$$tells how a CSV file on the server is written, and for each of its columns a name and the narrowest type that holds all values
+
+  filename           the file's path as the server sees it
+  delimiter, quote, escape, encoding, null_string, header
+                     what is known already; the rest is found out
+  sample_rows        look at so many records only; default: at the whole file
+
+  position, name, header_text    the column's place, a name for SQL, and what the header calls it
+  type, nullable                 the type, and whether there are NULLs
+  value_count, null_count        how many values and NULLs there are
+  samples                        the first values
+  reason                         the first line, and its value, that ruled out the next narrower type
+  dialect                        in the first row: COPY's options for the file, and what else is to be said about it
+
+Needs the privileges that COPY FROM a file needs.$$;
+
+-- A file's first records.
+
+CREATE FUNCTION fastcsv_preview(
+    filename text,
+    rows integer DEFAULT 10,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    OUT record bigint,
+    OUT line bigint,
+    OUT fields text[]
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_preview';
+COMMENT ON FUNCTION fastcsv_preview IS
+$$shows the first records of a CSV file on the server, field by field
+
+  filename           the file's path as the server sees it
+  rows               how many records, the header not counted
+  delimiter, quote, escape, encoding, null_string, header
+                     what is known already; the rest is found out
+
+  record, line       the record's number (that of the header is 0), and the line on which it starts
+  fields             its fields
+
+Needs the privileges that COPY FROM a file needs.$$;
+
+-- A file becomes a table.
+
+CREATE FUNCTION fastcsv_import(
+    filename text,
+    table_name text DEFAULT NULL,
+    schema_name text DEFAULT NULL,
+    delimiter text DEFAULT NULL,
+    quote text DEFAULT NULL,
+    escape text DEFAULT NULL,
+    null_string text DEFAULT NULL,
+    header boolean DEFAULT NULL,
+    encoding text DEFAULT NULL,
+    temporary boolean DEFAULT false,
+    unlogged boolean DEFAULT false,
+    sample_rows bigint DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_import';
+COMMENT ON FUNCTION fastcsv_import IS
+$$creates a table for a CSV file on the server and loads it, and returns the number of rows loaded
+
+  filename             the file's path as the server sees it
+  table_name           default: made of the file's name
+  schema_name          default: the first schema of search_path
+  temporary, unlogged  the kind of table
+  delimiter, quote, escape, encoding, null_string, header, sample_rows
+                       as for fastcsv_infer, which tells what columns the table will have
+
+The CREATE TABLE is shown as a NOTICE. Needs the privileges that COPY FROM a file needs, and those to create the table.$$;
 
 -- What the session's last scan or load did.
 

@@ -17,9 +17,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use fastcsv_engine::decompress::{Decoder, Format};
+use fastcsv_engine::coding::{Coding, Decoded};
+use fastcsv_engine::decompress::Format;
 use fastcsv_engine::pipeline::ReadAt;
 
+use crate::confine;
 use crate::file::{Borrowed, Change, Stamp};
 use crate::memory;
 use crate::options::Source;
@@ -46,35 +48,64 @@ pub(crate) fn format_of(file: &impl ReadAt) -> Option<Format> {
 /// # Safety
 /// The source's name must be a C string.
 pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
-    if source.is_program || !source.decompresses {
+    if source.is_program || source.is_client() || !source.decompresses {
         return None;
     }
     // SAFETY: the caller's promise.
-    let file = unsafe { open(source.name) }.ok()?;
-    file.metadata().ok()?.is_file().then(|| format_of(&file))?
+    unsafe { open_regular(source) }.and_then(|file| format_of(&file))
+}
+
+/// Opens a regular file; what is none, or cannot be opened, is left alone.
+///
+/// # Safety
+/// The source's name must be a C string.
+pub(crate) unsafe fn open_regular(source: Source) -> Option<File> {
+    // SAFETY: the caller's promise.
+    let path = unsafe { path(source.name) };
+    // SAFETY: as above.
+    if !unsafe { confine::allows(source) } {
+        return None;
+    }
+    // Somebody may wait for a FIFO to be opened, and takes that for the one who reads it.
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    // SAFETY: as above.
+    unsafe { open(source) }.ok()
 }
 
 /// Opens a file for a look at its beginning: without waiting, whatever it is.
 ///
 /// # Errors
-/// Those of the system.
+/// Those of the system; that the user is confined to other folders.
 ///
 /// # Safety
-/// The name must be a C string.
-pub(crate) unsafe fn open(name: *const c_char) -> io::Result<File> {
+/// The source's name must be a C string.
+pub(crate) unsafe fn open(source: Source) -> io::Result<File> {
     // SAFETY: the caller's promise.
-    let path = Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    if !unsafe { confine::allows(source) } {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // SAFETY: the caller's promise.
+    let path = unsafe { path(source.name) };
     // Opening a FIFO that nobody writes to would wait; this does not.
     File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// A compressed file that COPY has open, as a supply of what it holds.
+/// # Safety
+/// The name must be a C string, and live as long as the path.
+unsafe fn path<'n>(name: *const c_char) -> &'n Path {
+    // SAFETY: the caller's promise.
+    Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
+}
+
+/// A file that COPY has open and that is compressed, or in UTF-16, as a supply of the text that it holds.
 pub(crate) struct Archive {
     descriptor: RawFd,
-    format: Format,
+    coding: Coding,
     /// What the file was like when it was first looked at.
     stamp: Stamp,
-    decoder: Decoder<Compressed>,
+    decoder: Decoded<Coded>,
     /// Bytes that are still to be passed over.
     skip: u64,
     scratch: Vec<u8>,
@@ -88,11 +119,11 @@ impl Archive {
     ///
     /// # Safety
     /// The descriptor must stay open as long as this lives.
-    pub(crate) unsafe fn new(descriptor: RawFd, format: Format) -> io::Result<Archive> {
+    pub(crate) unsafe fn new(descriptor: RawFd, coding: Coding) -> io::Result<Archive> {
         // SAFETY: the caller's promise.
-        let (stamp, file) = unsafe { (Borrowed::new(descriptor).stamp()?, Compressed::new(descriptor)) };
-        let decoder = Decoder::new(format, file)?;
-        Ok(Archive { descriptor, format, stamp, decoder, skip: 0, scratch: Vec::new() })
+        let (stamp, file) = unsafe { (Borrowed::new(descriptor).stamp()?, Coded::new(descriptor)) };
+        let decoder = Decoded::new(coding, file)?;
+        Ok(Archive { descriptor, coding, stamp, decoder, skip: 0, scratch: Vec::new() })
     }
 
     /// Passes over what is not wanted any more.
@@ -126,6 +157,8 @@ impl Archive {
 
 impl Supply for Archive {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        // COPY's parser does not ask while it reads a record, and a small file may hold one of any length.
+        pgrx::check_for_interrupts!();
         self.read_on(buffer).map(Some).map_err(|error| {
             // A file that was cut short meanwhile is not damaged.
             let is_damaged = error.kind() == io::ErrorKind::InvalidData;
@@ -140,8 +173,8 @@ impl Supply for Archive {
         self.descriptor
     }
 
-    fn compression(&self) -> Option<Format> {
-        Some(self.format)
+    fn coding(&self) -> Option<Coding> {
+        Some(self.coding)
     }
 
     fn file_size(&self) -> u64 {
@@ -150,7 +183,7 @@ impl Supply for Archive {
 
     fn go_to(&mut self, offset: u64) -> io::Result<()> {
         // SAFETY: `new` was promised that the descriptor stays open.
-        self.decoder = Decoder::new(self.format, unsafe { Compressed::new(self.descriptor) })?;
+        self.decoder = Decoded::new(self.coding, unsafe { Coded::new(self.descriptor) })?;
         self.skip = offset;
         Ok(())
     }
@@ -164,22 +197,22 @@ impl Supply for Archive {
     fn close(&mut self) {}
 }
 
-/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled.
-struct Compressed {
+/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled: they may stand for none at all.
+struct Coded {
     file: Borrowed,
     offset: u64,
 }
 
-impl Compressed {
+impl Coded {
     /// # Safety
     /// As for [`Borrowed::new`].
-    unsafe fn new(descriptor: RawFd) -> Compressed {
+    unsafe fn new(descriptor: RawFd) -> Coded {
         // SAFETY: the caller's promise.
-        Compressed { file: unsafe { Borrowed::new(descriptor) }, offset: 0 }
+        Coded { file: unsafe { Borrowed::new(descriptor) }, offset: 0 }
     }
 }
 
-impl Read for Compressed {
+impl Read for Coded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         pgrx::check_for_interrupts!();
         let length = self.file.read_at(buffer, self.offset)?;

@@ -128,4 +128,27 @@ impl Call {
             pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data)
         }
     }
+
+    /// Rows as the function's result, which must be declared as a set of rows of these columns.
+    ///
+    /// # Errors
+    /// Raises that the function is called where no set can be.
+    pub(crate) fn rows(&self, rows: impl Iterator<Item = Vec<Option<pg_sys::Datum>>>) -> pg_sys::Datum {
+        // SAFETY: the frame is valid (see `new`); the call makes a store for rows of the declared descriptor, and checks that one
+        // may be returned. Each row is as long as the descriptor (checked).
+        unsafe {
+            pg_sys::InitMaterializedSRF(self.info, 0);
+            let result = (*self.info).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+            let (store, descriptor) = ((*result).setResult, (*result).setDesc);
+            for columns in rows {
+                let mut nulls: Vec<bool> = columns.iter().map(Option::is_none).collect();
+                let mut values: Vec<pg_sys::Datum> =
+                    columns.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
+                assert_eq!((*descriptor).natts as usize, columns.len(), "the function is declared with these columns");
+                pg_sys::tuplestore_putvalues(store, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+            }
+            (*self.info).isnull = true;
+        }
+        pg_sys::Datum::null()
+    }
 }

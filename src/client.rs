@@ -15,14 +15,16 @@ use pgrx::pg_sys;
 use crate::stream::{Ahead, Supply};
 
 unsafe extern "C-unwind" {
-    fn fastcsv_shim_begin_client(state: pg_sys::CopyFromState);
+    fn fastcsv_shim_begin_client(state: pg_sys::CopyFromState) -> pg_sys::StringInfo;
+    fn fastcsv_shim_ask_client() -> pg_sys::StringInfo;
     fn fastcsv_shim_client_socket() -> i32;
-    fn fastcsv_shim_receive(state: pg_sys::CopyFromState, buffer: *mut c_char, size: i64, ahead: bool) -> i64;
+    fn fastcsv_shim_receive(message: pg_sys::StringInfo, buffer: *mut c_char, size: i64, ahead: bool) -> i64;
 }
 
 /// The client that has sent a COPY FROM STDIN.
 pub(crate) struct Client {
-    state: pg_sys::CopyFromState,
+    /// Its last message, in PostgreSQL's memory.
+    message: pg_sys::StringInfo,
 }
 
 impl Client {
@@ -33,8 +35,16 @@ impl Client {
     /// every read.
     pub(crate) unsafe fn begin(state: pg_sys::CopyFromState) -> Client {
         // SAFETY: the caller's promise.
-        unsafe { fastcsv_shim_begin_client(state) }
-        Client { state }
+        Client { message: unsafe { fastcsv_shim_begin_client(state) } }
+    }
+
+    /// Tells the client to send its data, before there is a COPY. The current memory context must live as long as this.
+    ///
+    /// # Safety
+    /// There must be a client, that waits for an answer to a COPY FROM STDIN. As for [`Client::begin`].
+    pub(crate) unsafe fn ask() -> Client {
+        // SAFETY: the caller's promise.
+        Client { message: unsafe { fastcsv_shim_ask_client() } }
     }
 }
 
@@ -45,7 +55,7 @@ impl Client {
     fn receive(&self, buffer: &mut [u8], ahead: bool) -> i64 {
         let size = i64::try_from(buffer.len()).unwrap_or(i64::MAX);
         // SAFETY: the COPY is alive (see `begin`), and the buffer is as long as that.
-        unsafe { fastcsv_shim_receive(self.state, buffer.as_mut_ptr().cast(), size, ahead) }
+        unsafe { fastcsv_shim_receive(self.message, buffer.as_mut_ptr().cast(), size, ahead) }
     }
 }
 

@@ -78,6 +78,13 @@ pub(crate) fn to_server(encoding: c_int, bytes: &[u8]) -> Option<Vec<u8>> {
     Some(converted)
 }
 
+/// Are the bytes valid text in the server's encoding?
+pub(crate) fn is_valid(bytes: &[u8]) -> bool {
+    let Ok(length) = c_int::try_from(bytes.len()) else { return false };
+    // SAFETY: reads so many bytes, and raises no error.
+    unsafe { pg_sys::pg_verifymbstr(bytes.as_ptr().cast(), length, true) }
+}
+
 /// An identifier as SQL folds it when it is not quoted; `None` where the bytes hold a NUL.
 pub(crate) fn folded(identifier: &[u8]) -> Option<CString> {
     let identifier = CString::new(identifier).ok()?;

@@ -7,6 +7,7 @@ mod analyze;
 mod count;
 pub(crate) mod explain;
 pub(crate) mod filter;
+mod import;
 pub(crate) mod plan;
 pub(crate) mod scan;
 
@@ -31,5 +32,6 @@ pub(crate) fn handler(_call: &Call) -> pg_sys::Datum {
     routine.EndForeignScan = Some(scan::end);
     routine.ExplainForeignScan = Some(explain::explain);
     routine.AnalyzeForeignTable = Some(analyze::analyze);
+    routine.ImportForeignSchema = Some(import::import);
     pg_sys::Datum::from(routine.into_pg())
 }

@@ -96,13 +96,13 @@ impl Utility {
         // SAFETY: the caller's promise.
         unsafe {
             pg_sys::check_stack_depth();
-            let Some(table) = statement.table() else { return false };
+            let Some(target) = statement.target() else { return false };
             let next = (&raw const NEXT).read();
             if next.is_some() {
-                others::load(self, next, statement, table);
+                others::load(self, next, statement, target);
                 return true;
             }
-            let Some(processed) = statement.load(table) else { return false };
+            let Some(processed) = statement.load(target) else { return false };
             complete(self.completion, processed);
             pg_sys::CommandCounterIncrement();
             true

@@ -55,7 +55,7 @@ pub(crate) fn compare(call: &Call) -> pg_sys::Datum {
     // SAFETY: the tests declare the function as described above. While rows are read nothing with a destructor is alive
     // here; the difference is put into words while both rows are still there.
     let (found, difference) = unsafe {
-        let TableOptions { source, io, copy } = TableOptions::of(table);
+        let TableOptions { source, io, copy, .. } = TableOptions::of(table);
         let relation = pg_sys::table_open(table, pg_sys::AccessShareLock.cast_signed());
         let opening = Opening::of(relation, source, copy);
         let referee = Referee::open(&opening);
@@ -98,7 +98,7 @@ unsafe fn compare_rows(relation: pg_sys::Relation, referee: *mut Referee, reader
             let (image, is_image) = match item {
                 Item::Tuple { data, length, .. } => (Bytes { start: data.cast(), length: length as usize }, true),
                 Item::InSlot { .. } => (form(relation, expressions, other), false),
-                Item::Full | Item::End => (Bytes::NONE, false),
+                Item::Full | Item::EndOfFile | Item::End => (Bytes::NONE, false),
             };
             if image.get() != tuple.get() {
                 found.difference = Some([image, tuple]);

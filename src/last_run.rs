@@ -37,6 +37,29 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// This run together with one that was before it, of other files.
+    pub(crate) fn behind(self, before: &Run) -> Run {
+        let (one, parallel) = if self.path == "parallel" { (&self, true) } else { (before, before.path == "parallel") };
+        let bytes = match (before.bytes, self.bytes) {
+            (None, None) => None,
+            (before, own) => Some(before.unwrap_or(0) + own.unwrap_or(0)),
+        };
+        Run {
+            path: one.path,
+            reason: if parallel { None } else { self.reason.or(before.reason) },
+            threads: self.threads.max(before.threads),
+            ranges: self.ranges + before.ranges,
+            wrong_guesses: self.wrong_guesses + before.wrong_guesses,
+            rereads: self.rereads + before.rereads,
+            declined: self.declined + before.declined,
+            filtered: self.filtered + before.filtered,
+            rows: self.rows + before.rows,
+            bytes,
+            peak_memory: self.peak_memory.max(before.peak_memory),
+            ..self
+        }
+    }
+
     /// Bytes a second, where the bytes are known.
     pub(crate) fn throughput(&self) -> Option<u64> {
         let seconds = self.time.as_secs_f64();

@@ -16,14 +16,19 @@ pgrx::pg_module_magic!();
 mod archive;
 mod call;
 mod client;
+mod confine;
 mod convert_test;
 mod encoding;
 mod fault;
 mod fdw;
 mod file;
+mod files;
 mod filter_test;
+mod header;
 mod hook;
 mod image_test;
+mod import;
+mod infer;
 mod last_run;
 mod load;
 mod memory;
@@ -37,6 +42,7 @@ mod referee;
 mod referee_test;
 mod settings;
 mod stream;
+mod text;
 mod types;
 mod worker;
 
@@ -44,6 +50,9 @@ call::sql_functions!(
     fastcsv_fdw_handler => fdw::handler,
     fastcsv_fdw_validator => options::validator,
     fastcsv_copy => load::copy,
+    fastcsv_import => import::import,
+    fastcsv_infer => infer::infer,
+    fastcsv_preview => infer::preview,
     fastcsv_last_run => last_run::last_run,
     fastcsv_read => read::read,
     fastcsv_rows => load::next_row,

@@ -10,7 +10,6 @@
 
 mod context;
 mod defaults;
-pub(crate) mod header;
 mod multi;
 mod owner;
 mod planned;
@@ -29,24 +28,27 @@ use pgrx::prelude::*;
 
 use crate::archive;
 use crate::call::Call;
+use crate::confine;
+use crate::files;
+use crate::header;
 use crate::last_run::{self, Run};
-use crate::options::{Source, decompresses_by, raise, report};
+use crate::options::{Source, decompresses_by, drops_mark_by, matches_names_by, raise, report};
 use crate::pg_raw;
 use crate::position::PositionContext;
-use crate::reader::{Reader, Wanted};
-use crate::referee::shim::{self, CopyOptions};
+use crate::reader::{Beyond, Files, Reader, Wanted};
+use crate::referee::shim;
 use crate::referee::{Opening, Referee};
 use crate::stream;
+use crate::text;
 use context::LineContext;
-use defaults::Defaults;
 use owner::Owner;
 use prepare::Left;
 use rows::Rows;
 pub(crate) use statement::{Argument, Options};
-use table::{RowTriggers, Table};
+use table::Table;
 
 pub(crate) use source::next_row;
-pub(crate) use takeover::Statement;
+pub(crate) use takeover::{Statement, Target};
 
 /// What precedes the user's condition in the text that is parsed to find it.
 const WHERE_PREFIX: &str = "COPY t FROM STDIN WHERE ";
@@ -58,6 +60,7 @@ struct Load {
     schema: *const c_char,
     may_read_files: bool,
     source: Source,
+    beyond: Beyond,
     statement: *mut pg_sys::CopyStmt,
     /// The condition as the user wrote it, and as it is parsed; null where there is none.
     condition: *const c_char,
@@ -94,7 +97,7 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     let compression = call.text(Argument::Compression as usize);
     // SAFETY: the argument is a C string.
     let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-    let source = Source { name: filename, is_program: false, decompresses };
+    let source = Source { decompresses, ..Source::file(filename) };
     if may_read_files {
         // The name below must mean the table that was asked for until COPY has locked it. Who may not read files is
         // refused by COPY before it looks at the table, and locks nothing here either.
@@ -102,24 +105,79 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
         unsafe { pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed()) };
     }
     let mut options = Options::read(call, |argument| Some(argument as usize));
+    let header_is_auto = options.drop_auto_header();
+    let mut options = options.into_list();
     let columns = call.texts(Argument::Columns as usize);
-    if may_read_files {
-        // SAFETY: the function's own promise.
-        unsafe { header::resolve(&mut options, &header::Columns::of(target), columns.as_deref(), source) };
-    } else {
-        options.drop_auto_header();
+    let mut columns = statement::columns(columns.as_deref());
+    // SAFETY: the function's own promise. Who may not read files is told nothing of them.
+    let names = if may_read_files { unsafe { files::names_of(source) } } else { std::ptr::null_mut() };
+    let filename_column =
+        call.text(Argument::FilenameColumn as usize).map_or(std::ptr::null(), |name| name.cast_const());
+    let matches = call.text(Argument::Match as usize);
+    // SAFETY: the argument is a C string.
+    let matches_names = matches.is_some_and(|value| unsafe { matches_names_by(value) });
+    let mut beyond = Beyond { files: Files::One, header_is_auto: false, filename_column, matches_names, is_load: true };
+    if !names.is_null() {
+        beyond.files = Files::Named(names);
     }
+    let drops_mark = call.text(Argument::Bom as usize);
+    // SAFETY: the argument is a C string, the options a list of DefElems.
+    let drops_mark = unsafe {
+        let is_ours = matches_names || header_is_auto && header::is_csv(options);
+        drops_mark.map_or(is_ours, |value| drops_mark_by(value))
+    };
+    let mut source = Source { drops_mark, ..source };
+    if may_read_files && names.is_null() {
+        // SAFETY: as above.
+        (source, options) = unsafe { text::look(source, options) };
+    }
+    if may_read_files && header_is_auto {
+        if beyond.is_nothing() {
+            // SAFETY: as above.
+            options = unsafe { header::resolve(options, &header::Columns::of(target), columns, source) };
+        } else {
+            beyond.header_is_auto = true;
+        }
+    }
+    if !columns.is_null() && !filename_column.is_null() {
+        // SAFETY: adds a node to a list of nodes. The user must be allowed to insert into that column too.
+        columns = unsafe { statement::with_column(columns, filename_column) };
+    }
+    // What COPY says of the file that is opened first.
+    // SAFETY: the list is one of C strings.
+    let filename = if names.is_null() { filename } else { unsafe { pg_sys::list_nth(names, 0).cast() } };
     let condition = call.text(Argument::WhereClause as usize);
+    // SAFETY: the caller's promise; everything else is in PostgreSQL's memory.
+    unsafe {
+        let statement = statement::copy_from(target, filename, columns, options);
+        allocate(target, schema_of(call), may_read_files, source, beyond, statement, condition)
+    }
+}
+
+/// The load of a statement, with a condition perhaps.
+///
+/// # Safety
+/// The statement must be a COPY FROM the source, a file; all strings must live as long as the load.
+unsafe fn allocate(
+    target: pg_sys::Oid,
+    schema: *const c_char,
+    may_read_files: bool,
+    source: Source,
+    beyond: Beyond,
+    statement: *mut pg_sys::CopyStmt,
+    condition: Option<*mut c_char>,
+) -> *mut Load {
     let condition_query = condition.map(statement::condition_query);
     // SAFETY: palloc returns memory large and aligned enough for this plain struct.
     unsafe {
         let load: *mut Load = pg_sys::palloc(size_of::<Load>()).cast();
         load.write(Load {
             target,
-            schema: schema_of(call),
+            schema,
             may_read_files,
             source,
-            statement: statement::copy_from(target, filename, columns.as_deref(), options.into_list()),
+            beyond,
+            statement,
             condition: condition.map_or(std::ptr::null(), |text| text.cast_const()),
             condition_query: condition_query.map_or(std::ptr::null(), |text| text.cast_const()),
             clause_context: pg_sys::ErrorContextCallback {
@@ -133,11 +191,64 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     }
 }
 
+/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted, or null where that may not be there.
+/// Returns the number of rows.
+///
+/// # Errors
+/// Raises COPY's errors; and that another extension plans the table's inserts, which needs the extension's schema.
+///
+/// # Safety
+/// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's frames.
+pub(crate) unsafe fn load_file(
+    target: pg_sys::Oid,
+    source: Source,
+    options: *mut pg_sys::List,
+    schema: *const c_char,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let none = std::ptr::null_mut();
+        let statement = statement::copy_from(target, source.name.cast_mut(), none, options);
+        let may_read_files = source.is_spooled || may_read_server_files();
+        if may_read_files {
+            pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
+        }
+        if schema.is_null()
+            && let Some(owner) = owner::of(target, schema)
+        {
+            raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load a new table: {owner}")));
+        }
+        let beyond = Beyond { files: Files::One, ..Beyond::NOTHING };
+        let load = allocate(target, schema, may_read_files, source, beyond, statement, None);
+        if source.is_spooled { run_spooled(load) } else { run(load) }
+    }
+}
+
+/// Loads what the client has sent before, whatever the kind of table: who sends it need not be allowed to read files.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn run_spooled(load: *mut Load) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        let processed = match prepare::open(parse, (*load).statement, (*load).source, (*load).beyond, (*load).target) {
+            Ok(opening) => run_here(&opening),
+            Err(left) => raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load: {left}"))),
+        };
+        pg_sys::PopActiveSnapshot();
+        pg_sys::free_parsestate(parse);
+        processed
+    }
+}
+
 /// The schema of the function that is called, quoted.
 ///
 /// # Safety
 /// The call must be in progress.
-unsafe fn schema_of(call: &Call) -> *const c_char {
+pub(crate) unsafe fn schema_of(call: &Call) -> *const c_char {
     // SAFETY: the caller's promise; the function is in the catalog, and so is its schema.
     unsafe {
         let function = (*(*call.frame()).flinfo).fn_oid;
@@ -151,6 +262,25 @@ pub(crate) fn may_read_server_files() -> bool {
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES)) }
 }
 
+/// Makes sure that the current user may read files on the server.
+///
+/// # Errors
+/// Raises COPY's own error.
+pub(crate) fn require_read_server_files(filename: *mut c_char) {
+    if may_read_server_files() {
+        return;
+    }
+    // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the first thing
+    // that COPY looks at, so which table it is about does not matter.
+    unsafe {
+        let table = pg_sys::AccessMethodRelationId;
+        let statement = statement::copy_from(table, filename, std::ptr::null_mut(), std::ptr::null_mut());
+        let mut processed = 0;
+        pg_raw::DoCopy(pg_sys::make_parsestate(std::ptr::null_mut()), statement, -1, 0, &mut processed);
+    }
+    unreachable!("COPY refuses who may not read files");
+}
+
 /// Runs the load as a command of its own: with a snapshot taken now, and seeing what came before it.
 ///
 /// # Safety
@@ -159,6 +289,9 @@ unsafe fn run(load: *mut Load) -> u64 {
     // SAFETY: the caller's promise. The contexts are popped on success only: on an error whoever catches it restores
     // the stack. Everything here is in PostgreSQL's memory.
     unsafe {
+        if (*load).may_read_files && matches!((*load).beyond.files, Files::One) {
+            confine::check((*load).source);
+        }
         let outer = pg_sys::error_context_stack;
         (*load).clause_context.previous = outer;
         pg_sys::error_context_stack = &raw mut (*load).clause_context;
@@ -172,11 +305,16 @@ unsafe fn run(load: *mut Load) -> u64 {
         let processed = match (*load).may_read_files {
             true => match owner::of((*load).target, (*load).schema) {
                 Some(owner) => run_planned(load, parse, owner),
-                None => match prepare::prepare(parse, (*load).statement, (*load).source, (*load).target) {
-                    Ok(opening) => run_here(&opening),
-                    Err(left) if is_stream((*load).source) => run_stream(load, left),
-                    Err(left) => run_copy(load, left),
-                },
+                None => {
+                    match prepare::prepare(parse, (*load).statement, (*load).source, (*load).beyond, (*load).target) {
+                        Ok(opening) => run_here(&opening),
+                        Err(left) if (*load).beyond.matches_names && is_view((*load).target) => {
+                            run_planned(load, parse, left)
+                        }
+                        Err(left) if !(*load).beyond.is_nothing() || is_stream((*load).source) => run_fed(load, left),
+                        Err(left) => run_copy(load, left),
+                    }
+                }
             },
             false => run_copy(load, "the user may not read files on the server"),
         };
@@ -194,7 +332,8 @@ unsafe fn run(load: *mut Load) -> u64 {
 unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Owner) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        match planned::run(parse, (*load).statement, (*load).source, (*load).target, (*load).schema, owner) {
+        let Load { statement, source, beyond, target, schema, .. } = *load;
+        match planned::run(parse, statement, source, beyond, target, schema, owner) {
             Ok(processed) => processed,
             Err(left) => {
                 run_copy(load, left);
@@ -208,21 +347,32 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
-/// Is it a file whose bytes COPY gets from us?
+/// Is it a view? COPY would take the rows for its triggers, but not the fields that are nobody's.
+fn is_view(target: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::get_rel_relkind(target) }.cast_unsigned() == pg_sys::RELKIND_VIEW
+}
+
+/// Is it a file whose bytes COPY gets from us, or one that must be looked at once it is open?
 ///
 /// # Safety
 /// As for `run`.
 unsafe fn is_stream(source: Source) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+    unsafe {
+        confine::is_confined(source)
+            || source.is_recoded()
+            || stream::is_fifo(source.name)
+            || archive::format_at(source).is_some()
+    }
 }
 
-/// Lets COPY do the load from a FIFO, which it does not open itself, because it would wait in a way that cannot be interrupted;
-/// or from a compressed file.
+/// Lets COPY insert rows that its parser gets from us: from a FIFO, which it does not open itself, because it would wait in a way that cannot be
+/// interrupted; from a compressed file; from several files, each for itself.
 ///
 /// # Safety
 /// As for `run`.
-unsafe fn run_stream(load: *mut Load, left: Left) -> u64 {
+unsafe fn run_fed(load: *mut Load, left: Left) -> u64 {
     // SAFETY: the caller's promise. As in `run_copy` the parse state is a new one.
     unsafe {
         let started = Instant::now();
@@ -230,13 +380,11 @@ unsafe fn run_stream(load: *mut Load, left: Left) -> u64 {
         if !(*load).condition_query.is_null() {
             (*parse).p_sourcetext = (*load).condition_query;
         }
-        let opening = match prepare::open(parse, (*load).statement, (*load).source, (*load).target) {
+        let opening = match prepare::open(parse, (*load).statement, (*load).source, (*load).beyond, (*load).target) {
             Ok(opening) => opening,
             Err(left) => return run_copy(load, left),
         };
-        let referee = Referee::open(&opening);
-        let processed = Referee::copy_all(referee);
-        Referee::end(referee);
+        let processed = Reader::copy_all(&opening);
         pg_sys::table_close(opening.relation, pg_sys::NoLock.cast_signed());
         pg_sys::free_parsestate(parse);
         note_serial(left, processed, started);
@@ -281,17 +429,16 @@ unsafe fn run_here(opening: &Opening) -> u64 {
     unsafe {
         let reader = Reader::open(opening, Wanted { places: true, ..Wanted::default() });
         let referee = (*reader).referee();
-        let (_, options) = Referee::views(referee);
         let table = Table::open(opening, prepare::freezes(opening.options));
-        let collects = collects(opening, &options, &table);
         let context: *mut LineContext = pg_sys::palloc(size_of::<LineContext>()).cast();
         context.write(LineContext::new(referee));
         let rows: *mut Rows = pg_sys::palloc(size_of::<Rows>()).cast();
-        rows.write(Rows::new(table, reader, context, Defaults::of(opening, referee), collects));
+        rows.write(Rows::new(table, reader, context));
         Referee::enter_load(referee);
         LineContext::push(context);
         let processed = Rows::run(rows);
         LineContext::pop(context);
+        let referee = (*reader).referee();
         Referee::leave_load(referee);
         Referee::report_skipped(referee, true);
         (*rows).table.finish();
@@ -300,22 +447,6 @@ unsafe fn run_here(opening: &Opening) -> u64 {
         Reader::end(reader, "load");
         pg_sys::table_close(opening.relation, pg_sys::NoLock.cast_signed());
         processed
-    }
-}
-
-/// May rows be collected before they are inserted? As in COPY, not where somebody might look at the table meanwhile.
-///
-/// # Safety
-/// All must be of the same load.
-unsafe fn collects(opening: &Opening, options: &CopyOptions, table: &Table) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let triggers = RowTriggers::of(table.root);
-        let has_transition = table.is_partitioned()
-            && !(*table.root).ri_TrigDesc.is_null()
-            && (*(*table.root).ri_TrigDesc).trig_insert_new_table;
-        let looks_at_table = triggers.before || triggers.instead || has_transition || options.volatile_defaults;
-        !looks_at_table && !pg_sys::contain_volatile_functions(opening.condition.cast())
     }
 }
 

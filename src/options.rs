@@ -8,6 +8,7 @@
 
 use std::ffi::{CStr, CString, c_char};
 
+use fastcsv_engine::coding::Endian;
 use fastcsv_engine::job::Io;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -15,7 +16,9 @@ use pgrx::{PgList, pg_sys};
 
 use crate::call::Call;
 use crate::pg_compat;
-use crate::referee::shim;
+use crate::reader::Beyond;
+use crate::referee::{Opening, shim};
+use crate::text;
 
 /// Where a table's bytes come from.
 #[derive(Clone, Copy)]
@@ -26,9 +29,38 @@ pub(crate) struct Source {
     pub(crate) is_program: bool,
     /// Is a file decompressed, if its first bytes say that it is compressed?
     pub(crate) decompresses: bool,
+    /// Is a byte order mark at the file's start left out?
+    pub(crate) drops_mark: bool,
+    /// Is the file in UTF-16?
+    pub(crate) utf16: Option<Endian>,
+    /// Is the file one that the client's data were put into? It is nobody's business what that is called.
+    pub(crate) is_spooled: bool,
+    /// Is it a COPY's, taken over? What holds for COPY holds for it then, and no more.
+    pub(crate) is_copys: bool,
+    /// May errors have a hint that COPY does not give? For what says no more than COPY or `file_fdw` can, they are theirs alone.
+    pub(crate) hints: bool,
 }
 
 impl Source {
+    /// A file, which is decompressed if it is compressed.
+    pub(crate) fn file(name: *const c_char) -> Source {
+        Source {
+            name,
+            is_program: false,
+            decompresses: true,
+            drops_mark: false,
+            utf16: None,
+            is_spooled: false,
+            is_copys: false,
+            hints: false,
+        }
+    }
+
+    /// Is the text that COPY is to read another one than it would find in the file, even if that is not compressed?
+    pub(crate) fn is_recoded(&self) -> bool {
+        self.drops_mark || self.utf16.is_some()
+    }
+
     /// Does the client send the data?
     pub(crate) fn is_client(&self) -> bool {
         self.name.is_null()
@@ -48,6 +80,15 @@ const IO_VALUES: [(&CStr, Io); 2] = [(c"pread", Io::Pread), (c"mmap", Io::Mmap)]
 /// Whether compressed files are decompressed: another option of fastcsv's own.
 const COMPRESSION: &CStr = c"compression";
 
+/// The column that is not in the file but holds its name: a third one.
+const FILENAME_COLUMN: &CStr = c"filename_column";
+
+/// How a file's fields are known for a table's columns: a fourth one.
+const MATCH: &CStr = c"match";
+
+/// Whether a byte order mark is left out: a fifth one.
+const BOM: &CStr = c"bom";
+
 /// Options of a column.
 const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
 
@@ -57,9 +98,16 @@ pub(crate) struct TableOptions {
     /// How a file is read.
     pub(crate) io: Io,
     pub(crate) copy: *mut pg_sys::List,
+    /// What COPY knows nothing of.
+    pub(crate) beyond: Beyond,
 }
 
 impl TableOptions {
+    /// What is to be opened: all columns of the table, with COPY's options.
+    pub(crate) fn opening(&self, relation: pg_sys::Relation, options: *mut pg_sys::List) -> Opening {
+        Opening { beyond: self.beyond, ..Opening::of(relation, self.source, options) }
+    }
+
     /// Reads the options of a foreign table and of its columns.
     ///
     /// # Safety
@@ -68,16 +116,23 @@ impl TableOptions {
         // SAFETY: the caller's promise; the catalog functions return lists in the current memory context.
         unsafe {
             let (mut source, mut io, mut decompresses) = (None, Io::default(), true);
+            let (mut beyond, mut drops_mark) = (Beyond::NOTHING, None);
             let mut copy = PgList::<pg_sys::DefElem>::new();
             for option in PgList::<pg_sys::DefElem>::from_pg((*pg_sys::GetForeignTable(table)).options).iter_ptr() {
                 let name = CStr::from_ptr((*option).defname);
                 if SOURCES.contains(&name) {
                     let is_program = name == c"program";
-                    source = Some(Source { name: pg_sys::defGetString(option), is_program, decompresses: true });
+                    source = Some(Source { is_program, ..Source::file(pg_sys::defGetString(option)) });
                 } else if name == IO {
                     io = io_of(option);
                 } else if name == COMPRESSION {
                     decompresses = decompresses_by(pg_sys::defGetString(option));
+                } else if name == FILENAME_COLUMN {
+                    beyond.filename_column = pg_sys::defGetString(option);
+                } else if name == MATCH {
+                    beyond.matches_names = matches_names_by(pg_sys::defGetString(option));
+                } else if name == BOM {
+                    drops_mark = Some(drops_mark_by(pg_sys::defGetString(option)));
                 } else {
                     copy.push(option);
                 }
@@ -88,7 +143,9 @@ impl TableOptions {
             let Some(source) = source else {
                 raise(missing_source()) // the validator saw to it, so only a changed catalog can bring us here
             };
-            Self { source: Source { decompresses, ..source }, io, copy: with_csv_format(copy) }
+            let drops_mark = drops_mark.unwrap_or(beyond.matches_names);
+            let source = Source { decompresses, drops_mark, ..source };
+            Self { source, io, copy: with_csv_format(copy), beyond }
         }
     }
 }
@@ -120,16 +177,49 @@ unsafe fn io_of(option: *mut pg_sys::DefElem) -> Io {
 /// The value must be a C string.
 pub(crate) unsafe fn decompresses_by(value: *const c_char) -> bool {
     // SAFETY: the caller's promise.
-    let value = unsafe { CStr::from_ptr(value) };
-    match value.to_bytes() {
-        b"auto" => true,
-        b"none" => false,
-        _ => {
-            let message = format!("invalid value for option \"compression\": \"{}\"", value.to_string_lossy());
-            let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
-            raise(error.set_hint("Valid values are \"auto\" and \"none\"."))
-        }
+    unsafe { one_of_two(COMPRESSION, value, ["auto", "none"]) }
+}
+
+/// What the option `match` says: do the names in a file's header say which field is which column?
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// The value must be a C string.
+pub(crate) unsafe fn matches_names_by(value: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { one_of_two(MATCH, value, ["name", "position"]) }
+}
+
+/// What the option `bom` says: is a byte order mark left out?
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// The value must be a C string.
+pub(crate) unsafe fn drops_mark_by(value: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { one_of_two(BOM, value, ["drop", "keep"]) }
+}
+
+/// Is the option's value the first of these two?
+///
+/// # Errors
+/// Raises that it is neither.
+///
+/// # Safety
+/// The value must be a C string.
+unsafe fn one_of_two(option: &CStr, value: *const c_char, words: [&str; 2]) -> bool {
+    // SAFETY: the caller's promise.
+    let value = unsafe { CStr::from_ptr(value) }.to_string_lossy();
+    if words.contains(&&*value) {
+        return value == words[0];
     }
+    let message = format!("invalid value for option \"{}\": \"{value}\"", option.to_string_lossy());
+    let error = report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message);
+    raise(error.set_hint(format!("Valid values are \"{}\" and \"{}\".", words[0], words[1])))
 }
 
 /// For each column option that is on for some column: its name and the list of those columns' names.
@@ -273,7 +363,11 @@ unsafe fn check_own(name: &CStr, option: *mut pg_sys::DefElem) -> bool {
             io_of(option);
         } else if name == COMPRESSION {
             decompresses_by(pg_sys::defGetString(option));
-        } else {
+        } else if name == MATCH {
+            matches_names_by(pg_sys::defGetString(option));
+        } else if name == BOM {
+            drops_mark_by(pg_sys::defGetString(option));
+        } else if name != FILENAME_COLUMN && !text::is_utf16_option(option) {
             return false;
         }
     }

@@ -63,6 +63,31 @@ pub(crate) unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sy
     }
 }
 
+/// Copies which columns are generated, and of those wanted which have defaults or are identity columns, from one descriptor to another whose
+/// first columns are the same.
+///
+/// # Safety
+/// Both must be valid, and the second not longer than the first.
+pub(crate) unsafe fn copy_defaults(
+    descriptor: pg_sys::TupleDesc,
+    from: pg_sys::TupleDesc,
+    is_wanted: impl Fn(usize) -> bool,
+) {
+    // SAFETY: the caller's promise; nobody else has the first yet.
+    unsafe {
+        for (index, column) in attributes(from).iter().enumerate() {
+            let copy = (&raw const attributes(descriptor)[index]).cast_mut();
+            if is_wanted(index) {
+                (*copy).atthasdef = column.atthasdef;
+                (*copy).attidentity = column.attidentity;
+            }
+            (*copy).attgenerated = column.attgenerated;
+            #[cfg(feature = "pg18")]
+            pg_sys::populate_compact_attribute(descriptor, index as c_int);
+        }
+    }
+}
+
 /// `pg_char_to_encoding`, under the name it has in this version.
 ///
 /// # Safety
@@ -74,6 +99,17 @@ pub(crate) unsafe fn encoding_number(name: *const c_char) -> c_int {
         return pg_sys::pg_char_to_encoding(name);
         #[cfg(any(feature = "pg17", feature = "pg18"))]
         return pg_sys::pg_char_to_encoding_private(name);
+    }
+}
+
+/// An encoding's name: `pg_encoding_to_char`, under the name it has in this version.
+pub(crate) fn encoding_name(encoding: c_int) -> &'static CStr {
+    // SAFETY: whatever the number is, the name is a constant.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return CStr::from_ptr(pg_sys::pg_encoding_to_char(encoding));
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        return CStr::from_ptr(pg_sys::pg_encoding_to_char_private(encoding));
     }
 }
 
@@ -412,6 +448,36 @@ pub(crate) fn handle_terminate_by_flag() {
 unsafe extern "C-unwind" {
     /// PostgreSQL's handler of SIGTERM.
     fn die(signal: c_int);
+}
+
+/// Has the row type generated columns that are computed when they are read?
+///
+/// # Safety
+/// The descriptor must be alive.
+pub(crate) unsafe fn has_virtual_columns(_descriptor: pg_sys::TupleDesc) -> bool {
+    #[cfg(not(feature = "pg18"))]
+    return false;
+    // SAFETY: the caller's promise.
+    #[cfg(feature = "pg18")]
+    unsafe {
+        let constraints = (*_descriptor).constr;
+        !constraints.is_null() && (*constraints).has_generated_virtual
+    }
+}
+
+/// Writes into a temporary file; returns how many bytes, or below 0 with errno.
+///
+/// # Safety
+/// The file must be open, and the buffer so long.
+pub(crate) unsafe fn file_write(file: pg_sys::File, buffer: *mut u8, length: usize, offset: i64) -> i64 {
+    let event = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE;
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::FileWrite(file, buffer.cast(), length as c_int, offset, event).into();
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::FileWrite(file, buffer.cast(), length, offset, event) as i64;
+    }
 }
 
 /// What a backend that waits for its worker shows in `pg_stat_activity`: from 17 on an event of its own.

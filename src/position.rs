@@ -12,6 +12,8 @@
 
 #![expect(unsafe_code, reason = "an error context callback, called by PostgreSQL with a pointer")]
 
+mod invalid;
+
 use std::ffi::{CStr, CString, c_void};
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,6 +31,7 @@ use crate::options::Source;
 use crate::pg_raw;
 use crate::referee::Feed;
 use crate::referee::shim::{self, CopyView, ErrorView, Format};
+use invalid::Invalid;
 
 /// An error context that adds our line. It must lie directly below COPY's own context on PostgreSQL's stack, and
 /// adds nothing while COPY's is not there.
@@ -171,7 +174,7 @@ impl PositionContext {
 
     /// What is known of the place of the error now being reported.
     fn known(&self, copy: &CopyView, error: &ErrorView) -> Known {
-        let nothing = Known { place: None, record: None };
+        let nothing = Known { place: None, record: None, invalid: None };
         if !copy.line_shown || is_cancel(error) {
             return nothing;
         }
@@ -182,9 +185,10 @@ impl PositionContext {
         if let Some(place) = self.locate(copy, error) {
             // The header is no record.
             let record = place.record.checked_sub(u64::from(copy.has_header)).filter(|record| *record > 0);
-            return Known { place: Some(place), record };
+            let invalid = is_encoding(error).then(|| self.invalid(copy, &place)).flatten();
+            return Known { place: Some(place), record, invalid };
         }
-        Known { place: None, record: self.records.and_then(|count| self.counted_record(copy, count)) }
+        Known { invalid: None, place: None, record: self.records.and_then(|count| self.counted_record(copy, count)) }
     }
 
     /// The number of the record being read, the one after `count` records that were delivered. The first that is read
@@ -196,6 +200,20 @@ impl PositionContext {
             (true, false) => Some(self.start.record - 1 + count),
             (false, _) => Some(self.start.record + count),
         }
+    }
+
+    /// The byte at which a file turns out not to be in UTF-8.
+    fn invalid(&self, copy: &CopyView, place: &Place) -> Option<Invalid> {
+        let descriptor = match self.places {
+            Places::ByCopy => copy.descriptor,
+            Places::ByFile(descriptor) => descriptor,
+            Places::ByFeed(_) | Places::AtStart | Places::Nowhere => return None,
+        };
+        if descriptor < 0 || copy.encoding != pg_sys::pg_enc::PG_UTF8.cast_signed() {
+            return None;
+        }
+        let mut bytes = Reread { file: borrow(descriptor), offset: place.byte };
+        Invalid::find(&mut bytes, &dialect(copy)?, place).ok().flatten()
     }
 
     /// The record that COPY's line number belongs to: the file is scanned again for it, or somebody knows.
@@ -234,6 +252,8 @@ pub(crate) fn place_at(start: Checkpoint, copy_line: u64) -> Option<Place> {
 struct Known {
     place: Option<Place>,
     record: Option<u64>,
+    /// For an error about an encoding.
+    invalid: Option<Invalid>,
 }
 
 /// The callback itself.
@@ -249,14 +269,20 @@ unsafe extern "C-unwind" fn add_position(context: *mut c_void) {
             return; // a NOTICE is no error, and a FATAL must not wait for a scan
         }
         let copy = CopyView::of(copy);
-        shim::add_context(&describe(context.source, &context.known(&copy, &error), &error));
+        let known = context.known(&copy, &error);
+        shim::add_context(&describe(context.source, &known, &error));
+        if let Some(fits) = known.invalid.as_ref().and_then(|invalid| invalid.fits)
+            && context.source.hints
+        {
+            shim::add_hint(&CString::new(format!("Say encoding => '{fits}'.")).unwrap_or_default());
+        }
     }
 }
 
 /// The line itself.
 fn describe(source: Source, known: &Known, error: &ErrorView) -> CString {
     let mut line = Vec::from(&b"fastcsv: "[..]);
-    if source.is_client() {
+    if source.is_client() || source.is_spooled {
         line.extend_from_slice(b"STDIN");
     } else {
         line.extend_from_slice(if source.is_program { b"program \"" } else { b"file \"" });
@@ -274,6 +300,9 @@ fn describe(source: Source, known: &Known, error: &ErrorView) -> CString {
         part(format!(", byte {}", place.byte));
         if let Some(quote) = place.open_quote.as_ref().filter(|_| is_bad_format(error)) {
             part(format!("; the quoted field opens at line {}, byte {}", quote.line, quote.byte));
+        }
+        if let Some(invalid) = &known.invalid {
+            part(invalid.text());
         }
     }
     CString::new(line).unwrap_or_default() // a C string's bytes and digits hold no NUL
@@ -301,6 +330,11 @@ fn is_cancel(error: &ErrorView) -> bool {
 /// A constraint's violation is reported with the number of the very row.
 fn is_constraint(error: &ErrorView) -> bool {
     class(error) == *b"23"
+}
+
+/// Are bytes of the file not of its encoding?
+fn is_encoding(error: &ErrorView) -> bool {
+    error.sqlstate == pgrx::PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE as i32
 }
 
 fn is_bad_format(error: &ErrorView) -> bool {

@@ -17,14 +17,15 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::call::Call;
-use crate::load::{Argument, Options, header};
-use crate::options::{Source, decompresses_by, raise, report};
-use crate::reader::{Found, Reader, Wanted};
+use crate::header;
+use crate::load::{self, Argument, Options};
+use crate::options::{Source, decompresses_by, drops_mark_by, matches_names_by, raise, report};
+use crate::reader::{Beyond, Found, Reader, Wanted};
 use crate::referee::Opening;
 pub(crate) use plan::install;
 
 /// The arguments behind the file's name, as `sql/` declares them.
-const ARGUMENTS: [Argument; 14] = [
+const ARGUMENTS: [Argument; 17] = [
     Argument::Header,
     Argument::Delimiter,
     Argument::Quote,
@@ -39,6 +40,9 @@ const ARGUMENTS: [Argument; 14] = [
     Argument::LogVerbosity,
     Argument::Format,
     Argument::Compression,
+    Argument::FilenameColumn,
+    Argument::Match,
+    Argument::Bom,
 ];
 
 /// What a call asks for, in the current memory context.
@@ -47,6 +51,14 @@ struct Request {
     source: Source,
     /// COPY's options.
     options: *mut pg_sys::List,
+    beyond: Beyond,
+}
+
+impl Request {
+    /// What is to be opened, as rows of the relation.
+    fn opening(self, relation: pg_sys::Relation, options: *mut pg_sys::List) -> Opening {
+        Opening { beyond: self.beyond, ..Opening::of(relation, self.source, options) }
+    }
 }
 
 impl Request {
@@ -57,37 +69,33 @@ impl Request {
     ///
     /// # Safety
     /// The descriptor must be that of the rows wanted. Nothing with a destructor on the caller's frames.
-    unsafe fn of(call: &Call, descriptor: pg_sys::TupleDesc) -> Request {
-        check_privilege();
+    unsafe fn of(call: &Call) -> Request {
         let name = call.text(0).unwrap_or_else(|| {
             let message = "filename of fastcsv_read must not be null";
             raise(report(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, message))
         });
+        load::require_read_server_files(name);
         let index = |argument| ARGUMENTS.iter().position(|known| *known == argument).map(|index| index + 1);
         let mut options = Options::read(call, index);
         let compression = index(Argument::Compression).and_then(|index| call.text(index));
         // SAFETY: the argument is a C string.
         let decompresses = compression.is_none_or(|value| unsafe { decompresses_by(value) });
-        let source = Source { name, is_program: false, decompresses };
-        // SAFETY: the caller's promise; the name is a C string.
-        unsafe { header::resolve(&mut options, &header::Columns::of_descriptor(descriptor), None, source) };
-        Request { source, options: options.into_list() }
-    }
-}
-
-/// Whoever reads a file must be allowed to, as for COPY.
-///
-/// # Errors
-/// Raises that the user is not, in the words of COPY.
-fn check_privilege() {
-    if !crate::load::may_read_server_files() {
-        raise(
-            report(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                "must be superuser or have privileges of the pg_read_server_files role to read a file on the server",
-            )
-            .set_hint("psql's \\copy command reads files of the client and works for anyone."),
-        );
+        let source = Source { decompresses, hints: true, ..Source::file(name) };
+        let filename_column = index(Argument::FilenameColumn).and_then(|index| call.text(index));
+        let filename_column = filename_column.map_or(std::ptr::null(), |name| name.cast_const());
+        let matches = index(Argument::Match).and_then(|index| call.text(index));
+        // SAFETY: the argument is a C string.
+        let matches_names = matches.is_some_and(|value| unsafe { matches_names_by(value) });
+        let header_is_auto = options.drop_auto_header();
+        let beyond = Beyond { header_is_auto, filename_column, matches_names, ..Beyond::NOTHING };
+        let drops_mark = index(Argument::Bom).and_then(|index| call.text(index));
+        let options = options.into_list();
+        // SAFETY: the argument is a C string, the options a list of DefElems.
+        let drops_mark = unsafe {
+            let is_ours = matches_names || header_is_auto && header::is_csv(options);
+            drops_mark.map_or(is_ours, |value| drops_mark_by(value))
+        };
+        Request { source: Source { drops_mark, ..source }, options, beyond }
     }
 }
 
@@ -98,7 +106,7 @@ pub(crate) fn read(call: &Call) -> pg_sys::Datum {
         let result = (*call.frame()).resultinfo.cast::<pg_sys::ReturnSetInfo>();
         let descriptor = expected(result);
         let memory = (*(*result).econtext).ecxt_per_query_memory;
-        let request = Request::of(call, descriptor);
+        let request = Request::of(call);
         let caller = pg_sys::MemoryContextSwitchTo(memory);
         let is_random = (*result).allowedModes as u32 & pg_sys::SetFunctionReturnMode::SFRM_Materialize_Random != 0;
         let store = pg_sys::tuplestore_begin_heap(is_random, false, pg_sys::work_mem);
@@ -155,7 +163,7 @@ unsafe fn fill(store: *mut pg_sys::Tuplestorestate, request: Request, descriptor
     // SAFETY: the caller's promise.
     unsafe {
         let relation = shape::relation(descriptor);
-        let opening = Opening::of(relation, request.source, request.options);
+        let opening = request.opening(relation, request.options);
         let reader = Reader::open(&opening, Wanted { takes_apart: true, ..Wanted::default() });
         let slot = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsVirtual);
         loop {

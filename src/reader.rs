@@ -6,11 +6,17 @@
 //!   to read, and where no worker can be had;
 //! * a **worker** with its threads ([`parallel`], [`job`]), else.
 //!
+//! Where there are several files they are read one after the other, each as if it were the only one ([`each`]); what is made for one lives in
+//! memory of its own.
+//!
 //! By then COPY has checked everything it checks before it reads, has opened the file, and has read the header, all with its own
 //! errors; and a query that wants one row has not started a process for it.
 
 #![expect(unsafe_code, reason = "lives in PostgreSQL's memory and fills its slots")]
 
+mod by_name;
+pub(crate) mod constant;
+mod each;
 mod input;
 mod job;
 mod mixed;
@@ -24,28 +30,38 @@ use fastcsv_engine::locate::Checkpoint;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
+use crate::files;
 use crate::last_run::{self, Run};
-use crate::options::report;
+use crate::options::{raise, report};
 use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
+pub(crate) use each::{Beyond, Files, Fixed};
 use job::Serial;
+
+pub(crate) use job::survey as survey_job;
 use parallel::{Parallel, Start};
 
 /// A read in progress, in the memory of its query. It owns nothing with a destructor but through `parallel`, whose
 /// destructor runs when that memory goes; PostgreSQL closes the file at abort, and [`Reader::end`] does so otherwise.
 pub(crate) struct Reader {
-    relation: pg_sys::Relation,
+    opening: Opening,
+    /// The files' names, where there are several, and which of them is being read.
+    names: *mut pg_sys::List,
+    file: i32,
+    wanted: Wanted,
+    /// The memory that lives as long as the query, and that of the file that is being read.
+    query_memory: pg_sys::MemoryContext,
+    memory: pg_sys::MemoryContext,
     referee: *mut Referee,
     /// Where DEFAULT values are computed.
     expressions: *mut pg_sys::ExprContext,
-    /// The memory that lives as long as the query.
-    memory: pg_sys::MemoryContext,
-    wanted: Wanted,
-    /// Rows delivered, or counted.
+    /// Rows of the file that were delivered, or counted.
     rows: u64,
-    started: Option<Instant>,
     path: Path,
+    started: Option<Instant>,
+    /// What the files before came to.
+    done: Run,
 }
 
 /// What is wanted of the rows.
@@ -98,6 +114,8 @@ pub(crate) enum Item {
     InSlot { place: Option<RowPlace> },
     /// No more can be read before [`Reader::give_back`].
     Full,
+    /// The end of a file. Another follows behind [`Reader::next_file`], before which no slot may hold a row any more.
+    EndOfFile,
     /// The end.
     End,
 }
@@ -128,13 +146,168 @@ impl Reader {
         unsafe {
             let reader: *mut Reader = pg_sys::palloc(size_of::<Reader>()).cast();
             settings::fault().begin_in_backend();
-            let expressions = pg_sys::CreateStandaloneExprContext();
-            let referee = Referee::open(opening);
-            let memory = pg_sys::CurrentMemoryContext;
-            let (relation, path) = (opening.relation, Path::Undecided);
-            reader.write(Reader { relation, referee, expressions, memory, wanted, rows: 0, started: None, path });
+            let names = match opening.beyond.files {
+                Files::ToBeFound => files::names_of(opening.source),
+                Files::Named(names) => names,
+                Files::One => std::ptr::null_mut(),
+            };
+            reader.write(Reader {
+                opening: *opening,
+                names,
+                file: 0,
+                wanted,
+                query_memory: pg_sys::CurrentMemoryContext,
+                memory: pg_sys::CurrentMemoryContext,
+                referee: std::ptr::null_mut(),
+                expressions: std::ptr::null_mut(),
+                rows: 0,
+                path: Path::Undecided,
+                started: None,
+                done: Run::default(),
+            });
+            Self::check_files(reader);
+            Self::open_file(reader);
             reader
         }
+    }
+
+    /// Nobody should see rows of the first files where it is known already that one of the others cannot be read.
+    ///
+    /// # Errors
+    /// As for `open`.
+    ///
+    /// # Safety
+    /// As for `open_file`.
+    unsafe fn check_files(this: *mut Self) {
+        // SAFETY: the caller's promise; the list is one of C strings.
+        unsafe {
+            for file in 1..pg_sys::list_length((*this).names) {
+                let name = pg_sys::list_nth((*this).names, file).cast_const().cast();
+                if libc::faccessat(libc::AT_FDCWD, name, libc::R_OK, libc::AT_EACCESS) != 0 {
+                    // COPY says what is wrong with it.
+                    (*this).file = file;
+                    Self::open_file(this);
+                    Self::end_file(this);
+                }
+            }
+            (*this).file = 0;
+        }
+    }
+
+    /// Opens the file whose turn it is, in memory of its own.
+    ///
+    /// # Errors
+    /// As for `open`.
+    ///
+    /// # Safety
+    /// `this` must be alive, with no file open.
+    unsafe fn open_file(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*this).memory = pg_sys::AllocSetContextCreateInternal(
+                (*this).query_memory,
+                c"fastcsv file".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            );
+            let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
+            let name = match (*this).names.is_null() {
+                true => (*this).opening.source.name,
+                false => pg_sys::list_nth((*this).names, (*this).file).cast_const().cast(),
+            };
+            let each = each::opening_for(&(*this).opening, name);
+            (*this).expressions = pg_sys::CreateStandaloneExprContext();
+            let shown = Opening { relation: each.shown, ..each.opening };
+            (*this).referee = Referee::open(&shown);
+            Referee::widen((*this).referee, each.shown, each.opening.relation);
+            Referee::fix((*this).referee, each.fixed, each.fixed_count);
+            if !each.selected.is_null() {
+                shim::fastcsv_shim_select(Referee::copy((*this).referee), each.selected);
+            }
+            ((*this).rows, (*this).path) = (0, Path::Undecided);
+            pg_sys::MemoryContextSwitchTo(caller);
+        }
+    }
+
+    /// Lets COPY insert all rows of all files into its table; returns how many.
+    ///
+    /// # Errors
+    /// Raises COPY's errors.
+    ///
+    /// # Safety
+    /// As for `open`.
+    pub(crate) unsafe fn copy_all(opening: &Opening) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let this = Self::open(opening, Wanted::default());
+            let mut processed = 0;
+            loop {
+                if Referee::is_wide((*this).referee) {
+                    let message = "fields that are not the target's can be passed over only in loads of tables";
+                    raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message));
+                }
+                processed += Referee::copy_all((*this).referee);
+                if !(*this).has_next_file() {
+                    break;
+                }
+                Self::next_file(this);
+            }
+            Self::end_file(this);
+            processed
+        }
+    }
+
+    /// Ends the file that has been read, and opens the next; for whoever was told [`Item::EndOfFile`].
+    ///
+    /// # Errors
+    /// As for `open`, and for `end`.
+    ///
+    /// # Safety
+    /// `this` must be alive, and another file follow; no slot may hold a row, and no error context of the referee be on the stack.
+    pub(crate) unsafe fn next_file(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let skipped = Referee::skipped((*this).referee);
+            (*this).done = (*this).run("").unwrap_or_default();
+            Self::end_file(this);
+            (*this).file += 1;
+            Self::open_file(this);
+            Referee::add_skipped((*this).referee, skipped);
+        }
+    }
+
+    /// Stops the worker and closes the file.
+    ///
+    /// # Safety
+    /// As for `end`.
+    unsafe fn end_file(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Path::Parallel(parallel) = (*this).path {
+                (*parallel).take();
+            }
+            Referee::end((*this).referee);
+            pg_sys::FreeExprContext((*this).expressions, true);
+            pg_sys::MemoryContextDelete((*this).memory);
+            (*this).path = Path::Undecided;
+        }
+    }
+
+    /// Does another file follow the one that is being read?
+    fn has_next_file(&self) -> bool {
+        // SAFETY: looks at a list's length.
+        self.file + 1 < unsafe { pg_sys::list_length(self.names) }
+    }
+
+    /// What was opened.
+    pub(crate) fn opening(&self) -> Opening {
+        self.opening
+    }
+
+    /// Memory that lives as long as the file that is being read.
+    pub(crate) fn file_memory(&self) -> pg_sys::MemoryContext {
+        self.memory
     }
 
     /// Is the next call of [`Reader::next`] the one that may start a worker? It then needs the filter. For a stream, whose
@@ -157,12 +330,14 @@ impl Reader {
     ///
     /// # Safety
     /// `this` must be alive and undecided.
-    pub(crate) unsafe fn decide(this: *mut Self, filter: Option<Filter>, constants: Vec<(usize, Constant)>) {
+    pub(crate) unsafe fn decide(this: *mut Self, filter: Option<Filter>, mut constants: Vec<(usize, Constant)>) {
         // SAFETY: the caller's promise. The parallel part is dropped with the query's memory.
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
             let wanted = (*this).wanted;
-            let (relation, referee) = ((*this).relation, (*this).referee);
+            let (relation, referee) = ((*this).opening.relation, (*this).referee);
+            let fixed = Referee::fixed((*this).referee).iter();
+            constants.extend(fixed.filter_map(|fixed| fixed.constant(relation)));
             let start = Start { referee, relation, wanted, filter, constants };
             (*this).path = match Parallel::start(&start) {
                 Ok(parallel) => {
@@ -178,7 +353,7 @@ impl Reader {
         }
     }
 
-    /// Puts the next row into the slot, and empties it at the end. Rows come as numbers only where that is all that is wanted.
+    /// Puts the next row into the slot, and empties it at the end, behind the last file. Rows come as numbers only where that is all that is wanted.
     ///
     /// # Errors
     /// Raises the error COPY raises for this row.
@@ -187,6 +362,22 @@ impl Reader {
     /// `this` must be alive, the slot be for the relation's rows, and nothing with a destructor be alive on the caller's frames.
     /// The row lives until the next call.
     pub(crate) unsafe fn next(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Found {
+        // SAFETY: the caller's promise.
+        unsafe {
+            loop {
+                match Self::next_of_file(this, slot) {
+                    Found::End if (*this).has_next_file() => Self::next_file(this),
+                    found => return found,
+                }
+            }
+        }
+    }
+
+    /// As [`Reader::next`], but for the end, which is that of the file.
+    ///
+    /// # Safety
+    /// As for `next`.
+    unsafe fn next_of_file(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Found {
         // SAFETY: the caller's promise.
         unsafe {
             let expressions = (*this).expressions;
@@ -237,7 +428,10 @@ impl Reader {
                 Path::Undecided | Path::Serial(_) => Self::next_serial_item(this, slot, expressions),
             };
             (*this).rows += u64::from(matches!(item, Item::InSlot { .. } | Item::Tuple { .. }));
-            item
+            match item {
+                Item::End if (*this).has_next_file() => Item::EndOfFile,
+                item => item,
+            }
         }
     }
 
@@ -280,11 +474,12 @@ impl Reader {
 
     /// Rows that the threads have left out.
     fn filtered(&self) -> u64 {
-        match self.path {
+        let of_file = match self.path {
             // SAFETY: the parallel part lives as long as the reader.
             Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
             Path::Undecided | Path::Serial(_) => 0,
-        }
+        };
+        self.done.filtered + of_file
     }
 
     /// The place behind the last record, if the referee has not come there itself.
@@ -362,7 +557,7 @@ impl Reader {
     /// What the read has done so far; `None` if it has not begun.
     pub(crate) fn run(&self, operation: &'static str) -> Option<Run> {
         let run = Run { operation, rows: self.rows, time: self.started?.elapsed(), path: "serial", ..Run::default() };
-        Some(match self.path {
+        let run = match self.path {
             Path::Undecided if self.is_small_stream() => Run { reason: Some(SMALL_STREAM), ..run },
             Path::Undecided => run,
             Path::Serial(reason) => Run { reason: Some(reason), ..run },
@@ -371,7 +566,8 @@ impl Reader {
                 Some(parallel) => parallel.add_to(run),
                 None => run,
             },
-        })
+        };
+        Some(if self.file == 0 { run } else { run.behind(&self.done) })
     }
 
     /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it before), stops the worker and closes the file.
@@ -404,11 +600,7 @@ impl Reader {
             if let Some(run) = run {
                 last_run::note(run);
             }
-            if let Path::Parallel(parallel) = (*this).path {
-                (*parallel).take();
-            }
-            Referee::end((*this).referee);
-            pg_sys::FreeExprContext((*this).expressions, true);
+            Self::end_file(this);
         }
     }
 }

@@ -22,7 +22,7 @@ use std::mem::offset_of;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
-use fastcsv_engine::decompress::Format;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
@@ -30,10 +30,13 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::archive::{self, Archive};
 use crate::client::Client;
+use crate::confine;
 use crate::file::Borrowed;
+use crate::header;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
+use crate::reader::{Beyond, Fixed};
 use crate::stream::{self, Pipe, Stream, Supply};
 use shim::{CopyOptions, CopyView};
 
@@ -73,6 +76,12 @@ pub(crate) struct Referee {
     /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
     /// shows the value that was wrong.
     behind_skipped: Option<u64>,
+    /// Where COPY puts a row's values if there are more of them than a slot takes; else null.
+    values: *mut pg_sys::Datum,
+    nulls: *mut bool,
+    /// Values that are the same in every row, and not in the file.
+    fixed: *const Fixed,
+    fixed_count: usize,
     /// Whether both contexts are on the stack already, because a load keeps them there from its first row to its last.
     is_entered: bool,
 }
@@ -90,13 +99,16 @@ pub(crate) struct Opening {
     pub(crate) condition: *mut pg_sys::List,
     /// The column list, or null for all columns.
     pub(crate) columns: *mut pg_sys::List,
+    /// What COPY knows nothing of; for [`Reader`](crate::reader::Reader) alone.
+    pub(crate) beyond: Beyond,
 }
 
 impl Opening {
     /// The plain read of all columns.
     pub(crate) fn of(relation: pg_sys::Relation, source: Source, options: *mut pg_sys::List) -> Opening {
         let none = std::ptr::null_mut();
-        Opening { relation, source, options, parse: std::ptr::null_mut(), condition: none, columns: none }
+        let (parse, beyond) = (std::ptr::null_mut(), Beyond::NOTHING);
+        Opening { relation, source, options, parse, condition: none, columns: none, beyond }
     }
 }
 
@@ -121,44 +133,59 @@ impl Referee {
                 Self::read_stream(this, client);
                 return this;
             }
+            confine::check(source);
             let is_fifo = !source.is_program && stream::is_fifo(source.name) && !is_binary(opening.options);
             let state = if is_fifo { Self::begin_fifo(opening) } else { Self::begin(opening, None) };
             let this = Self::allocate(state, position, None, 0);
             if is_fifo {
                 match Pipe::open_fifo(source.name) {
-                    Ok(pipe) => Self::read_stream(this, pipe),
+                    Ok(pipe) => {
+                        confine::check_open(source, pipe.descriptor());
+                        Self::read_stream(this, pipe);
+                    }
                     Err(error) => {
                         // COPY knows better how to say it.
                         Self::begin(opening, None);
                         stream::raise_open_error(&error, source.name)
                     }
                 }
-            } else if let Some(format) = Self::compression(state, source) {
+            } else if let Some(coding) = Self::coding(state, source) {
                 let descriptor = shim::fastcsv_shim_take_file(state, Some(read_feed));
-                match Archive::new(descriptor, format) {
+                confine::check_open(source, descriptor);
+                match Archive::new(descriptor, coding) {
                     Ok(archive) => Self::read_stream(this, archive),
                     Err(error) => shim::raise_read_error(&error, source.name),
                 }
             } else {
                 let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));
                 if descriptor >= 0 {
+                    confine::check_open(source, descriptor);
                     Self::read_stream(this, Pipe::of_copy(descriptor));
+                } else {
+                    confine::check_open(source, CopyView::of(state).descriptor);
+                    if source.drops_mark {
+                        shim::fastcsv_shim_skip(state, header::BYTE_ORDER_MARK.len() as i64);
+                    }
                 }
             }
             this
         }
     }
 
-    /// How the file that COPY has just opened is compressed, if it is to be decompressed.
+    /// How the text is put into the bytes of the file that COPY has just opened, if these are not the text.
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    unsafe fn compression(state: pg_sys::CopyFromState, source: Source) -> Option<Format> {
+    unsafe fn coding(state: pg_sys::CopyFromState, source: Source) -> Option<Coding> {
         // SAFETY: the caller's promise; COPY keeps the descriptor open.
         unsafe {
             let view = CopyView::of(state);
-            let may_be = source.decompresses && view.descriptor >= 0 && view.format() != shim::Format::Binary;
-            may_be.then(|| archive::format_of(&Borrowed::new(view.descriptor)))?
+            if view.descriptor < 0 || view.format() == shim::Format::Binary {
+                return None;
+            }
+            let format = archive::format_of(&Borrowed::new(view.descriptor));
+            let coding = Coding { compression: format.filter(|_| source.decompresses), utf16: source.utf16 };
+            (!coding.is_plain()).then_some(coding)
         }
     }
 
@@ -167,7 +194,7 @@ impl Referee {
     /// # Safety
     /// As for [`Referee::open`].
     unsafe fn begin(opening: &Opening, callback: pg_sys::copy_data_source_cb) -> pg_sys::CopyFromState {
-        let Opening { relation, source, options, parse, condition, columns } = *opening;
+        let Opening { relation, source, options, parse, condition, columns, .. } = *opening;
         let (name, is_program) = match callback {
             None => (source.name, source.is_program),
             Some(_) => (std::ptr::null(), false),
@@ -199,7 +226,10 @@ impl Referee {
         unsafe {
             let view = CopyView::of((*this).state);
             let dialect = crate::position::dialect(&view);
-            let stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
+            let mut stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
+            if (*this).position.source().drops_mark {
+                stream.drop_mark();
+            }
             drop(dialect);
             let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
             let stream = memory.leak_and_drop_on_delete(stream);
@@ -464,6 +494,10 @@ impl Referee {
                 behind_skipped: None,
                 took_record: false,
                 stream: std::ptr::null_mut(),
+                values: std::ptr::null_mut(),
+                nulls: std::ptr::null_mut(),
+                fixed: std::ptr::null(),
+                fixed_count: 0,
                 is_entered: false,
             });
             place
@@ -550,13 +584,26 @@ impl Referee {
             let memory = (*expressions).ecxt_per_tuple_memory;
             pg_sys::MemoryContextReset(memory);
             let caller = pg_sys::MemoryContextSwitchTo(memory);
-            let found = Self::next_row(this, expressions, (*slot).tts_values, (*slot).tts_isnull);
+            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+            let found = if (*this).values.is_null() {
+                Self::next_row(this, expressions, values, nulls)
+            } else {
+                let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
+                let found = Self::next_row(this, expressions, (*this).values, (*this).nulls);
+                values.copy_from_nonoverlapping((*this).values, columns);
+                nulls.copy_from_nonoverlapping((*this).nulls, columns);
+                found
+            };
             pg_sys::MemoryContextSwitchTo(caller);
             if found && Self::row_was_skipped(this) {
                 pgrx::check_for_interrupts!();
                 return None;
             }
             if found {
+                for fixed in (*this).fixed_values() {
+                    *(*slot).tts_isnull.add(fixed.attribute) = fixed.value.is_none();
+                    *(*slot).tts_values.add(fixed.attribute) = fixed.value.unwrap_or(pg_sys::Datum::null());
+                }
                 pg_raw::ExecStoreVirtualTuple(slot);
             }
             Some(found)
@@ -571,6 +618,65 @@ impl Referee {
     unsafe fn reading() -> *mut Self {
         // SAFETY: the caller's promise. The context below COPY's is a field of the referee.
         unsafe { PositionContext::below_copy().byte_sub(offset_of!(Self, position)).cast() }
+    }
+
+    /// COPY was shown a relation that may have columns behind those of the real one, which rows are wanted of.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`]; both must be open. Must be called in memory that lives as long as this.
+    pub(crate) unsafe fn widen(this: *mut Self, shown: pg_sys::Relation, relation: pg_sys::Relation) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let columns = (*(*shown).rd_att).natts.unsigned_abs() as usize;
+            if columns > (*(*relation).rd_att).natts.unsigned_abs() as usize {
+                (*this).values = pg_sys::palloc(columns * size_of::<pg_sys::Datum>()).cast();
+                (*this).nulls = pg_sys::palloc(columns).cast();
+            }
+        }
+    }
+
+    /// Was COPY shown more columns?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn is_wide(this: *mut Self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { !(*this).values.is_null() }
+    }
+
+    /// These values are in every row, whatever the file holds. They must live as long as this.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn fix(this: *mut Self, values: *const Fixed, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { ((*this).fixed, (*this).fixed_count) = (values, count) }
+    }
+
+    /// These values.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn fixed<'a>(this: *mut Self) -> &'a [Fixed] {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).fixed_values() }
+    }
+
+    /// Is the attribute (0-based) one of these?
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn fixes(this: *mut Self, attribute: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).fixed_values() }.iter().any(|fixed| fixed.attribute == attribute)
+    }
+
+    fn fixed_values<'a>(&self) -> &'a [Fixed] {
+        match self.fixed.is_null() {
+            true => &[],
+            // SAFETY: `fix` was promised so many, that live as long.
+            false => unsafe { std::slice::from_raw_parts(self.fixed, self.fixed_count) },
+        }
     }
 
     /// Puts COPY's error context above ours above `outer`.
@@ -616,6 +722,22 @@ impl Referee {
     pub(crate) unsafe fn shows_skipped(this: *mut Self, record: u64) -> bool {
         // SAFETY: the caller's promise.
         unsafe { (*this).behind_skipped == Some(record) }
+    }
+
+    /// How many rows were passed over so far, in files before this one too; and that so many were before.
+    ///
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn skipped(this: *mut Self) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_skipped((*this).state) }
+    }
+
+    /// # Safety
+    /// As for [`Referee::next_row`].
+    pub(crate) unsafe fn add_skipped(this: *mut Self, before: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { shim::fastcsv_shim_add_skipped((*this).state, before) }
     }
 
     /// Says how many rows were passed over, as a load or as a scan does.

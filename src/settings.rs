@@ -3,9 +3,11 @@
 #![expect(unsafe_code, reason = "a check hook, which PostgreSQL calls with a pointer")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::PathBuf;
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
 
+use crate::confine;
 use crate::fault::Fault;
 use crate::hook;
 
@@ -18,6 +20,7 @@ static MIN_PARALLEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024);
 static MEMORY: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 static SIMD: GucSetting<Simd> = GucSetting::<Simd>::new(Simd::Auto);
 static ACCELERATE_COPY: GucSetting<bool> = GucSetting::<bool>::new(true);
+static ALLOWED_DIRECTORIES: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 static TAKEN_OVER: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 static FAULT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -73,6 +76,27 @@ pub(crate) fn simd() -> Option<&'static str> {
 /// Are COPY FROM statements taken over?
 pub(crate) fn accelerates_copy() -> bool {
     ACCELERATE_COPY.get()
+}
+
+/// Are files read from some folders only?
+pub(crate) fn confines() -> bool {
+    ALLOWED_DIRECTORIES.get().is_some_and(|list| !list.is_empty())
+}
+
+/// The folders that files are read from, if not from all.
+pub(crate) fn allowed_directories() -> Vec<PathBuf> {
+    ALLOWED_DIRECTORIES.get().as_deref().and_then(confine::folders).unwrap_or_default()
+}
+
+/// Is the text a list of folders?
+#[pg_guard]
+unsafe extern "C-unwind" fn check_folders(
+    value: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: PostgreSQL passes a place that holds a C string, or null.
+    unsafe { (*value).is_null() || confine::folders(CStr::from_ptr(*value)).is_some() }
 }
 
 /// What is to go wrong, in tests.
@@ -157,6 +181,17 @@ pub(crate) fn declare() {
             None,
             None,
             Some(hook::arrived),
+        );
+        GucRegistry::define_string_guc_with_hooks(
+            c"fastcsv.allowed_directories",
+            c"Directories that files are read from, for every role but superusers.",
+            c"A list of absolute paths. The empty list means that there is no such limit.",
+            &ALLOWED_DIRECTORIES,
+            GucContext::Suset,
+            GucFlags::SUPERUSER_ONLY,
+            Some(check_folders),
+            None,
+            None,
         );
         GucRegistry::define_string_guc_with_hooks(
             c"fastcsv.fault",

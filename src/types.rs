@@ -9,6 +9,8 @@
 mod enums;
 mod zone;
 
+use std::ffi::CStr;
+
 use fastcsv_engine::convert::{DateOrder, Kind, Settings};
 use pgrx::pg_sys;
 
@@ -107,5 +109,35 @@ pub(crate) fn settings() -> Settings {
 /// the session chooses their list (from 18 on, its time zone brings some of its own).
 fn default_words() -> bool {
     let utc = [c"z", c"utc"].iter().all(|word| zone_abbreviation(word) == ZoneAbbreviation::Fixed(0));
-    utc && [c"t", c"am", c"pm"].iter().all(|word| zone_abbreviation(word) == ZoneAbbreviation::None)
+    utc && WORDS.iter().all(|word| zone_abbreviation(word) == ZoneAbbreviation::None)
 }
+
+/// Words that are no time zone's unless the session says so: among them the months, as a whole and cut short.
+const WORDS: [&CStr; 26] = [
+    c"t",
+    c"am",
+    c"pm",
+    c"jan",
+    c"january",
+    c"feb",
+    c"february",
+    c"mar",
+    c"march",
+    c"apr",
+    c"april",
+    c"may",
+    c"jun",
+    c"june",
+    c"jul",
+    c"july",
+    c"aug",
+    c"august",
+    c"sep",
+    c"september",
+    c"oct",
+    c"october",
+    c"nov",
+    c"november",
+    c"dec",
+    c"december",
+];

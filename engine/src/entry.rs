@@ -23,11 +23,13 @@ pub enum EntryKind {
     Rest,
     /// As that, of the stream's last segment: nothing follows.
     LastRest,
+    /// What a range's records hold: [`Findings`](crate::infer::Findings), written.
+    Findings,
 }
 
 impl EntryKind {
     fn has_mark(self) -> bool {
-        self != EntryKind::Row
+        !matches!(self, EntryKind::Row | EntryKind::Findings)
     }
 
     fn from_byte(byte: u8) -> EntryKind {
@@ -37,7 +39,8 @@ impl EntryKind {
             2 => EntryKind::MixedRow,
             3 => EntryKind::Record,
             4 => EntryKind::Rest,
-            _ => EntryKind::LastRest,
+            5 => EntryKind::LastRest,
+            _ => EntryKind::Findings,
         }
     }
 }

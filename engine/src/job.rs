@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::coding::Coding;
 use crate::convert::{Kind, Settings};
-use crate::decompress::Format;
 use crate::dialect::{Dialect, DialectError, LineEnd, Quoting};
 use crate::filter::Filter;
 
@@ -95,8 +95,8 @@ pub enum Input {
         start: u64,
         /// Bytes of a segment, roughly.
         segment_size: usize,
-        /// Where the bytes are what a file holds that the worker opens itself: how it is compressed.
-        compression: Option<Format>,
+        /// Where the bytes are the text of a file that the worker opens itself: how it is put into bytes.
+        coding: Option<Coding>,
     },
 }
 
@@ -195,4 +195,9 @@ pub enum Output {
     MixedRows,
     /// Only how many rows there are (that satisfy the filter).
     Count,
+    /// What each range's records hold, as [`Findings`](crate::infer::Findings).
+    Survey {
+        /// Whether what stands for NULL is certain, so that no other word is looked for.
+        null_is_certain: bool,
+    },
 }

@@ -41,7 +41,9 @@ SELECT * FROM fastcsv_read(NULL) AS p (id int);
 SELECT fastcsv_read('../pg_regress/data/people.csv');
 CREATE ROLE reads_nothing;
 SET ROLE reads_nothing;
+\set VERBOSITY sqlstate
 SELECT * FROM fastcsv_read('../pg_regress/data/people.csv') AS p (id int, name text, born date, note text);
+\set VERBOSITY default
 EXPLAIN (COSTS OFF) SELECT * FROM fastcsv_read('../pg_regress/data/people.csv') AS p (id int, name text, born date, note text);
 RESET ROLE;
 DROP ROLE reads_nothing;

@@ -9,10 +9,11 @@ use pgrx::prelude::*;
 use pgrx::{PgRelation, pg_sys};
 
 use super::plan;
+use crate::files;
 use crate::options::{TableOptions, report};
 use crate::pg_compat;
 use crate::reader::{Found, Reader, Wanted};
-use crate::referee::{Opening, shim};
+use crate::referee::shim;
 
 /// AnalyzeForeignTable: a file can be sampled; a program's output is not, since it may be another every time.
 #[pg_guard]
@@ -27,10 +28,12 @@ pub(super) unsafe extern "C-unwind" fn analyze(
         if source.is_program {
             return false;
         }
-        let Some(size) = plan::file_size(source) else {
+        // That a pattern matches nothing is said here already.
+        files::names_of(source);
+        let Some(size) = files::size_of(source) else {
             shim::raise_file_error(&std::io::Error::last_os_error(), c"stat", source.name);
         };
-        *total_pages = plan::pages_of(size) as pg_sys::BlockNumber;
+        *total_pages = plan::pages_of(size.bytes) as pg_sys::BlockNumber;
         *function = Some(sample);
         true
     }
@@ -49,8 +52,8 @@ unsafe extern "C-unwind" fn sample(
     // SAFETY: ANALYZE passes an open relation, an array of `wanted` tuples and places for both totals. Until the
     // read has ended, nothing alive on this frame or `Reservoir`'s has a destructor.
     unsafe {
-        let TableOptions { source, copy, .. } = TableOptions::of((*relation).rd_id);
-        let reader = Reader::open(&Opening::of(relation, source, copy), Wanted::default());
+        let options = TableOptions::of((*relation).rd_id);
+        let reader = Reader::open(&options.opening(relation, options.copy), Wanted::default());
         let slot = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
         let mut reservoir = Reservoir::new(rows, wanted);
         loop {

@@ -11,6 +11,7 @@ use super::plan::Private;
 use super::scan::Scan;
 use super::{count, filter, plan};
 use crate::archive;
+use crate::files;
 use crate::last_run::Run;
 use crate::options::{Source, TableOptions};
 
@@ -50,14 +51,19 @@ pub(crate) unsafe fn show_source(source: Source, state: *mut pg_sys::ExplainStat
     unsafe {
         let label = if source.is_program { c"Foreign Program" } else { c"Foreign File" };
         pg_sys::ExplainPropertyText(label.as_ptr(), source.name, state);
-        if (*state).costs
-            && !source.is_program
-            && let Some(size) = plan::file_size(source)
-        {
-            let size = i64::try_from(size).unwrap_or(i64::MAX);
-            pg_sys::ExplainPropertyInteger(c"Foreign File Size".as_ptr(), c"b".as_ptr(), size, state);
+        if source.is_program {
+            return;
         }
-        if let Some(format) = archive::format_at(source) {
+        let Some(size) = files::size_of(source) else { return };
+        if size.files > 1 {
+            let files = i64::try_from(size.files).unwrap_or(i64::MAX);
+            pg_sys::ExplainPropertyInteger(c"Foreign Files".as_ptr(), std::ptr::null(), files, state);
+        }
+        if (*state).costs {
+            let bytes = i64::try_from(size.bytes).unwrap_or(i64::MAX);
+            pg_sys::ExplainPropertyInteger(c"Foreign File Size".as_ptr(), c"b".as_ptr(), bytes, state);
+        }
+        if let Some(format) = archive::format_at(size.first) {
             let name = CString::new(format.name()).unwrap_or_default();
             pg_sys::ExplainPropertyText(c"Compression".as_ptr(), name.as_ptr(), state);
         }

@@ -5,14 +5,13 @@
 
 #![expect(unsafe_code, reason = "planner callbacks, which receive and build nodes by pointer")]
 
-use std::mem::MaybeUninit;
-
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
 use super::{count, filter};
 use crate::archive;
-use crate::options::{Source, TableOptions, is_binary, name_node};
+use crate::files;
+use crate::options::{TableOptions, is_binary, name_node};
 use crate::pg_compat::{self, PathParts};
 use crate::types;
 
@@ -45,12 +44,14 @@ pub(super) unsafe extern "C-unwind" fn estimate_size(
     unsafe {
         let source = TableOptions::of(table).source;
         let unknown = UNKNOWN_PAGES * u64::from(pg_sys::BLCKSZ);
-        let size = if source.is_program { unknown } else { file_size(source).unwrap_or(unknown) };
+        let found = if source.is_program { None } else { files::size_of(source) };
+        let size = found.as_ref().map_or(unknown, |found| found.bytes);
         let pages = pages_of(size);
         let tuples = if (*relation).tuples >= 0.0 && (*relation).pages > 0 {
             pg_sys::clamp_row_est((*relation).tuples / f64::from((*relation).pages) * pages)
         } else {
-            let factor = if archive::format_at(source).is_some() { COMPRESSION_FACTOR } else { 1.0 };
+            let is_compressed = found.is_some_and(|found| archive::format_at(found.first).is_some());
+            let factor = if is_compressed { COMPRESSION_FACTOR } else { 1.0 };
             pg_sys::clamp_row_est(size as f64 * factor / f64::from(row_width((*relation).reltarget)))
         };
         let selectivity = pg_sys::clauselist_selectivity(
@@ -85,13 +86,6 @@ fn aligned(width: i32) -> i32 {
 /// The file's size in PostgreSQL's pages, at least 1 so that "never analyzed" can be told apart.
 pub(crate) fn pages_of(size: u64) -> f64 {
     size.div_ceil(u64::from(pg_sys::BLCKSZ)).clamp(1, u64::from(u32::MAX - 1)) as f64
-}
-
-/// The size of the file in bytes, or `None` where it cannot be looked at; errno then tells why.
-pub(crate) fn file_size(source: Source) -> Option<u64> {
-    let mut stat = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the name is a C string; on success stat fills the struct.
-    unsafe { (libc::stat(source.name, stat.as_mut_ptr()) == 0).then(|| stat.assume_init().st_size.cast_unsigned()) }
 }
 
 /// GetForeignPaths: the one way to scan, from the first record to the last.

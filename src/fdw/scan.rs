@@ -11,7 +11,7 @@ use super::count::{self, Count};
 use super::filter::{Clauses, Parameters};
 use super::plan::{self, Private};
 use crate::last_run::Run;
-use crate::options::{Source, TableOptions};
+use crate::options::TableOptions;
 use crate::pg_raw;
 use crate::reader::{Found, Reader, Wanted};
 use crate::referee::Opening;
@@ -19,8 +19,7 @@ use crate::referee::Opening;
 /// A scan in progress, in the query's memory. It owns nothing with a destructor.
 pub(crate) struct Scan {
     pub(super) relation: pg_sys::Relation,
-    source: Source,
-    options: *mut pg_sys::List,
+    opening: Opening,
     wanted: Wanted,
     /// The conditions that the threads can decide.
     parameters: Option<Parameters>,
@@ -48,12 +47,13 @@ pub(super) unsafe extern "C-unwind" fn begin(node: *mut pg_sys::ForeignScanState
         } else {
             (*node).ss.ss_currentRelation
         };
-        let TableOptions { source, io, copy } = TableOptions::of((*relation).rd_id);
-        let options = pg_sys::list_concat(copy, private.options);
+        let options = TableOptions::of((*relation).rd_id);
+        let io = options.io;
+        let opening = options.opening(relation, pg_sys::list_concat(options.copy, private.options));
         let wanted = Wanted { count_only: private.count_only, takes_apart: (*plan).fsSystemCol, places: false, io };
         let clauses = Clauses::of(node);
         let count = is_count.then(|| Count::begin(node, relation, clauses));
-        let scan = Scan::open(&raw mut (*node).ss, &Opening::of(relation, source, options), wanted, clauses);
+        let scan = Scan::open(&raw mut (*node).ss, &opening, wanted, clauses);
         (*scan).count = count;
         (*node).fdw_state = scan.cast();
     }
@@ -93,8 +93,8 @@ impl Scan {
             let parameters = (!clauses.list.is_null()).then(|| Parameters::of(clauses, state));
             let scan: *mut Scan = pg_sys::palloc(size_of::<Scan>()).cast();
             let reader = Reader::open(opening, wanted);
-            let Opening { relation, source, options, .. } = *opening;
-            scan.write(Scan { relation, source, options, wanted, parameters, reader, pending: 0, count: None });
+            let (opening, relation) = (*opening, opening.relation);
+            scan.write(Scan { relation, opening, wanted, parameters, reader, pending: 0, count: None });
             scan
         }
     }
@@ -148,8 +148,7 @@ impl Scan {
             Self::end_reader(node, scan);
             (*scan).pending = 0;
             let caller = pg_sys::MemoryContextSwitchTo((*(*node).ps.state).es_query_cxt);
-            let opening = Opening::of((*scan).relation, (*scan).source, (*scan).options);
-            (*scan).reader = Reader::open(&opening, (*scan).wanted);
+            (*scan).reader = Reader::open(&(*scan).opening, (*scan).wanted);
             if let Some(count) = &mut (*scan).count {
                 count.rescan();
             }

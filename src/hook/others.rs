@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_char, c_void};
 use pgrx::pg_sys;
 
 use super::{Utility, complete};
-use crate::load::Statement;
+use crate::load::{Statement, Target};
 
 /// The setting that is shown instead of the COPY.
 pub(crate) const SETTING: &CStr = c"fastcsv.taken_over";
@@ -33,7 +33,7 @@ const TICKET: &CStr = c"fastcsv_ticket";
 struct Passenger {
     utility: Utility,
     statement: Statement,
-    table: pg_sys::Oid,
+    target: Target,
     /// What travels instead of the statement that came.
     planned: *mut pg_sys::PlannedStmt,
     /// What PostgreSQL is to find in it.
@@ -84,18 +84,18 @@ pub(super) fn install() {
 /// Does the load behind the other hooks.
 ///
 /// # Safety
-/// As for [`Utility::take_over`]; `next` must be the hook that is next, and the table the statement's.
+/// As for [`Utility::take_over`]; `next` must be the hook that is next, and the target the statement's.
 pub(super) unsafe fn load(
     utility: Utility,
     next: pg_sys::ProcessUtility_hook_type,
     statement: Statement,
-    table: pg_sys::Oid,
+    target: Target,
 ) {
     // SAFETY: the caller's promise; the passenger lives longer than the call. Every statement but one that has a plan leaves this list empty.
     unsafe {
         let planned: *mut pg_sys::PlannedStmt = pg_sys::palloc(size_of::<pg_sys::PlannedStmt>()).cast();
         planned.copy_from_nonoverlapping(utility.planned, 1);
-        let mut passenger = Passenger { utility, statement, table, planned, show: show(), is_exchanged: false };
+        let mut passenger = Passenger { utility, statement, target, planned, show: show(), is_exchanged: false };
         let passenger = &raw mut passenger;
         (*planned).invalItems = pg_sys::lappend(std::ptr::null_mut(), ticket(passenger).cast());
         let Utility { text, context, parameters, environment, completion, .. } = utility;
@@ -168,11 +168,11 @@ pub(crate) unsafe extern "C-unwind" fn arrived() -> *const c_char {
         let passenger: *mut Passenger = PASSENGER.cast();
         if !passenger.is_null() && (*passenger).is_exchanged {
             PASSENGER = std::ptr::null_mut();
-            let Passenger { utility, statement, table, planned, .. } = *passenger;
+            let Passenger { utility, statement, target, planned, .. } = *passenger;
             // Who still looks at it sees what it was; and what others noted in it, they would have noted in the one that came.
             (*planned).utilityStmt = statement.copy.cast();
             (*utility.planned).queryId = (*planned).queryId;
-            let processed = match statement.load(table) {
+            let processed = match statement.load(target) {
                 Some(processed) => processed,
                 None => statement.leave_to_copy((*planned).stmt_location, (*planned).stmt_len),
             };

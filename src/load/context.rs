@@ -66,6 +66,15 @@ impl LineContext {
         LineContext { callback, referee, descriptor, encoding, state, number: 0, keeps_value: false, before_flush }
     }
 
+    /// From now on it is about another file's referee.
+    ///
+    /// # Safety
+    /// `this` must be alive and not on the stack; the referee must outlive it, or what it is turned to next.
+    pub(super) unsafe fn turn_to(this: *mut Self, referee: *mut Referee) {
+        // SAFETY: the caller's promise.
+        unsafe { this.write(Self::new(referee)) }
+    }
+
     /// Puts it on top of the stack.
     ///
     /// # Safety

@@ -13,6 +13,7 @@ use super::table::{evaluate, per_tuple_expressions};
 use crate::fdw::filter;
 use crate::pg_compat;
 use crate::pg_raw;
+use crate::reader::constant;
 use crate::referee::{Opening, Referee, shim};
 
 /// The defaults of columns that are not in the file. Plain memory of PostgreSQL's.
@@ -48,9 +49,12 @@ impl Defaults {
             let expressions: *mut Default = pg_sys::palloc(most.max(1) * size_of::<Default>()).cast();
             let mut count = 0;
             let mut expression = std::ptr::null_mut();
-            loop {
-                let number = shim::fastcsv_shim_default(copy, count as i32, &mut expression);
+            for place in 0.. {
+                let number = shim::fastcsv_shim_default(copy, place, &mut expression);
                 let Some(index) = usize::try_from(number - 1).ok() else { break };
+                if Referee::fixes(referee, index) {
+                    continue;
+                }
                 let is_constant = !pg_sys::contain_volatile_functions((*expression).expr.cast());
                 expressions.add(count).write(Default { index, expression, is_constant, value: None });
                 count += 1;
@@ -125,19 +129,7 @@ impl Defaults {
             let relation = pg_sys::RelationIdGetRelation(self.table);
             let attribute = pg_compat::attributes((*relation).rd_att)[default.index];
             pg_sys::RelationClose(relation);
-            let constant = match attribute.attlen {
-                -1 => {
-                    let varlena: *const u8 = value.cast_mut_ptr();
-                    let length = (varlena.cast::<u32>().read() >> 2) as usize;
-                    Constant::Bytes(std::slice::from_raw_parts(varlena.add(4), length - 4).to_vec())
-                }
-                _ if attribute.attbyval => Constant::Word(value.value() as u64),
-                length => {
-                    let bytes = std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), length.unsigned_abs().into());
-                    Constant::Bytes(bytes.to_vec())
-                }
-            };
-            Some((default.index, constant))
+            Some((default.index, constant::of(value, &attribute)))
         };
         self.all().iter().filter(|default| default.is_constant).filter_map(constant).collect()
     }

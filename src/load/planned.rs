@@ -19,6 +19,7 @@ use super::prepare::{self, Left};
 use super::source::Incoming;
 use crate::last_run::Run;
 use crate::options::{Source, raise, report};
+use crate::reader::Beyond;
 use crate::referee::Opening;
 use crate::{pg_compat, pg_raw};
 
@@ -128,13 +129,14 @@ pub(super) unsafe fn run(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
     source: Source,
+    beyond: Beyond,
     table: pg_sys::Oid,
     schema: *const c_char,
     owner: Owner,
 ) -> Result<u64, Left> {
     // SAFETY: the caller's promise. All lives in the current memory context, which lasts as long as the load.
     unsafe {
-        let opening = prepare::open(parse, statement, source, table)?;
+        let opening = prepare::open(parse, statement, source, beyond, table)?;
         if prepare::freezes(opening.options) {
             refuse_freeze(&opening, owner);
         }

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use pgrx::{PgList, pg_sys};
 
 use crate::options::Source;
+use crate::reader::Beyond;
 use crate::referee::Opening;
 use crate::{archive, pg_compat, pg_raw, settings};
 
@@ -28,12 +29,17 @@ pub(super) unsafe fn prepare(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
     source: Source,
+    beyond: Beyond,
     table: pg_sys::Oid,
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        worth_it(source, (*statement).options)?;
-        open_if(parse, statement, source, table, |relation| fits(relation, (*statement).options))
+        if beyond.is_nothing() && !source.is_recoded() {
+            worth_it(source, (*statement).options)?;
+        } else {
+            is_csv((*statement).options)?;
+        }
+        open_if(parse, statement, source, beyond, table, |relation| fits(relation, (*statement).options))
     }
 }
 
@@ -48,10 +54,11 @@ pub(super) unsafe fn open(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
     source: Source,
+    beyond: Beyond,
     table: pg_sys::Oid,
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
-    unsafe { open_if(parse, statement, source, table, |_| Ok(())) }
+    unsafe { open_if(parse, statement, source, beyond, table, |_| Ok(())) }
 }
 
 /// As [`open`], if the relation is fit for it.
@@ -62,6 +69,7 @@ unsafe fn open_if(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,
     source: Source,
+    beyond: Beyond,
     table: pg_sys::Oid,
     is_fit: impl FnOnce(pg_sys::Relation) -> Result<(), Left>,
 ) -> Result<Opening, Left> {
@@ -76,6 +84,7 @@ unsafe fn open_if(
                 parse,
                 condition,
                 columns: (*statement).attlist,
+                beyond,
             }),
             Err(left) => {
                 pg_sys::table_close(relation, pg_sys::NoLock.cast_signed());
@@ -95,6 +104,17 @@ pub(super) unsafe fn worth_it(source: Source, options: *mut pg_sys::List) -> Res
         if !source.is_client() && !source.is_program {
             is_large(source)?;
         }
+        is_csv(options)
+    }
+}
+
+/// Is the format one that the threads read?
+///
+/// # Safety
+/// The list must be one of DefElems.
+unsafe fn is_csv(options: *mut pg_sys::List) -> Result<(), Left> {
+    // SAFETY: the caller's promise.
+    unsafe {
         let is_csv = PgList::<pg_sys::DefElem>::from_pg(options).iter_ptr().all(|option| {
             CStr::from_ptr((*option).defname) != c"format" || CStr::from_ptr(pg_sys::defGetString(option)) == c"csv"
         });

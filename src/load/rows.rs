@@ -52,16 +52,12 @@ struct Target {
 impl Rows {
     /// # Safety
     /// All must be alive; the current memory context must last as long as the load.
-    pub(super) unsafe fn new(
-        table: Table,
-        reader: *mut Reader,
-        context: *mut LineContext,
-        defaults: Defaults,
-        collects: bool,
-    ) -> Rows {
+    pub(super) unsafe fn new(table: Table, reader: *mut Reader, context: *mut LineContext) -> Rows {
         // SAFETY: the caller's promise; a tuple's head may be zero until there is a tuple.
         unsafe {
             let relation = table.relation;
+            let defaults = Defaults::of(&(*reader).opening(), (*reader).referee());
+            let collects = collects(reader, &table);
             let target = Target::of(table.root, collects && !table.is_partitioned());
             let single = pg_sys::table_slot_create(relation, &raw mut (*table.executor).es_tupleTable);
             let unrouted = pg_sys::MakeSingleTupleTableSlot((*relation).rd_att, &raw const pg_sys::TTSOpsHeapTuple);
@@ -121,11 +117,41 @@ impl Rows {
                         (*this).multi.copy_borrowed();
                         Reader::give_back((*this).reader);
                     }
+                    Item::EndOfFile => Self::next_file(this),
                     Item::End => break,
                 }
             }
-            Self::finish(this);
+            Self::finish_file(this);
             (*this).processed
+        }
+    }
+
+    /// Goes on with the next file: all that is known of the file that ends is about to go.
+    ///
+    /// # Safety
+    /// As for `run`.
+    unsafe fn next_file(this: *mut Self) {
+        // SAFETY: the caller's promise. While the file is opened COPY's context is not on the stack, as with COPY.
+        unsafe {
+            Self::finish_file(this);
+            pg_raw::clear_slot((*this).single);
+            pg_raw::clear_slot((*this).unrouted);
+            let (reader, context) = ((*this).reader, (*this).context);
+            LineContext::pop(context);
+            Referee::leave_load((*reader).referee());
+            Reader::next_file(reader);
+            let referee = (*reader).referee();
+            let caller = pg_sys::MemoryContextSwitchTo((*reader).file_memory());
+            (*this).defaults = Defaults::of(&(*reader).opening(), referee);
+            pg_sys::MemoryContextSwitchTo(caller);
+            (*this).collects = collects(reader, &(*this).table);
+            (*this).target = Target::of((*this).table.root, (*this).collects && !(*this).table.is_partitioned());
+            let target = (*this).target;
+            (*this).takes_tuples = !(*this).defaults.are_computed() && !target.has_generated && !target.triggers.before;
+            pg_sys::ReleaseBulkInsertStatePin((*this).bulk);
+            LineContext::turn_to(context, referee);
+            Referee::enter_load(referee);
+            LineContext::push(context);
         }
     }
 
@@ -370,11 +396,11 @@ impl Rows {
         }
     }
 
-    /// Inserts what is left, and tells the final numbers.
+    /// Inserts what is left of a file, and tells the numbers.
     ///
     /// # Safety
     /// As for `run`.
-    unsafe fn finish(this: *mut Self) {
+    unsafe fn finish_file(this: *mut Self) {
         // SAFETY: the caller's promise.
         unsafe {
             let referee = (*(*this).reader).referee();
@@ -438,4 +464,22 @@ impl Target {
 unsafe fn takes_many(target: *mut pg_sys::ResultRelInfo) -> bool {
     // SAFETY: the caller's promise.
     unsafe { (*target).ri_FdwRoutine.is_null() || (*target).ri_BatchSize > 1 }
+}
+
+/// May rows be collected before they are inserted? As in COPY, not where somebody might look at the table meanwhile.
+///
+/// # Safety
+/// All must be of the same load.
+unsafe fn collects(reader: *mut Reader, table: &Table) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (_, options) = Referee::views((*reader).referee());
+        let condition = (*reader).opening().condition;
+        let triggers = RowTriggers::of(table.root);
+        let has_transition = table.is_partitioned()
+            && !(*table.root).ri_TrigDesc.is_null()
+            && (*(*table.root).ri_TrigDesc).trig_insert_new_table;
+        let looks_at_table = triggers.before || triggers.instead || has_transition || options.volatile_defaults;
+        !looks_at_table && !pg_sys::contain_volatile_functions(condition.cast())
+    }
 }

@@ -48,6 +48,17 @@ pub(super) struct Incoming {
     excluded: u64,
 }
 
+/// What [`Incoming::read`] has come to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// A row, in the slot.
+    Row,
+    /// The end of a file, behind which there is another.
+    File,
+    /// The end.
+    End,
+}
+
 /// Takes a load off the list when its memory goes, however that comes.
 struct Listed(*mut Incoming);
 
@@ -157,13 +168,21 @@ impl Incoming {
     unsafe fn next(this: *mut Incoming) -> Option<pg_sys::Datum> {
         // SAFETY: the caller's promise. The contexts are taken off on success only.
         unsafe {
-            let referee = (*(*this).reader).referee();
             let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
-            Referee::enter_load(referee);
-            LineContext::push((*this).context);
-            let found = Self::read(this);
-            LineContext::pop((*this).context);
-            Referee::leave_load(referee);
+            let found = loop {
+                let referee = (*(*this).reader).referee();
+                Referee::enter_load(referee);
+                LineContext::push((*this).context);
+                let read = Self::read(this);
+                LineContext::pop((*this).context);
+                Referee::leave_load(referee);
+                match read {
+                    Read::Row => break true,
+                    Read::End => break false,
+                    Read::File => Self::next_file(this),
+                }
+            };
+            let referee = (*(*this).reader).referee();
             pg_sys::MemoryContextSwitchTo(caller);
             if found {
                 (*this).handed_out += 1;
@@ -178,11 +197,11 @@ impl Incoming {
         }
     }
 
-    /// Reads the next row that is to be loaded into the slot; false behind the last.
+    /// Reads the next row of the file that is to be loaded into the slot.
     ///
     /// # Safety
     /// As for `next`.
-    unsafe fn read(this: *mut Incoming) -> bool {
+    unsafe fn read(this: *mut Incoming) -> Read {
         // SAFETY: the caller's promise.
         unsafe {
             let (slot, context) = ((*this).slot, (*this).context);
@@ -210,17 +229,36 @@ impl Incoming {
                         Reader::give_back((*this).reader);
                         continue;
                     }
-                    Item::End => return false,
+                    Item::EndOfFile => return Read::File,
+                    Item::End => return Read::End,
                 }
                 (*slot).tts_tableOid = (*(*this).relation).rd_id;
                 (*expressions).ecxt_scantuple = slot;
                 if (*this).condition.is_null()
                     || evaluate((*this).condition, expressions).is_some_and(|value| value.value() != 0)
                 {
-                    return true;
+                    return Read::Row;
                 }
                 (*this).excluded += 1;
             }
+        }
+    }
+
+    /// Goes on with the next file.
+    ///
+    /// # Safety
+    /// As for `next`; no context of the load may be on the stack.
+    unsafe fn next_file(this: *mut Incoming) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_raw::clear_slot((*this).slot);
+            let reader = (*this).reader;
+            Reader::next_file(reader);
+            let referee = (*reader).referee();
+            let caller = pg_sys::MemoryContextSwitchTo((*reader).file_memory());
+            (*this).defaults = Defaults::of(&(*reader).opening(), referee);
+            pg_sys::MemoryContextSwitchTo(caller);
+            LineContext::turn_to((*this).context, referee);
         }
     }
 

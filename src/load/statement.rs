@@ -36,6 +36,9 @@ pub(crate) enum Argument {
     ForceQuote,
     ConvertSelectively,
     Compression,
+    FilenameColumn,
+    Match,
+    Bom,
 }
 
 /// COPY options with one word for a value: which argument gives it, COPY's name, and whether the argument is
@@ -89,32 +92,24 @@ impl Options {
     }
 
     /// The value of an option, if it is given.
-    pub(super) fn word(&self, argument: Argument) -> Option<&CStr> {
+    fn word(&self, argument: Argument) -> Option<&CStr> {
         let (_, _, value) = self.words.iter().find(|(given, _, _)| *given == argument)?;
         // SAFETY: `read` put C strings there, in memory that outlives the call.
         Some(unsafe { CStr::from_ptr(*value) })
     }
 
     /// Is the header to be found out? It is unless the caller says otherwise, in CSV.
-    pub(super) fn header_is_auto(&self) -> bool {
+    fn header_is_auto(&self) -> bool {
         self.word(Argument::Header).is_none_or(|value| value.to_bytes().eq_ignore_ascii_case(b"auto"))
     }
 
-    /// Gives the header in COPY's words.
-    pub(super) fn set_header(&mut self, value: &'static CStr) {
-        self.drop_header();
-        self.words.push((Argument::Header, c"header", value.as_ptr().cast_mut()));
-    }
-
-    /// Leaves the header to COPY's default where it was to be found out.
-    pub(super) fn drop_auto_header(&mut self) {
-        if self.header_is_auto() {
-            self.drop_header();
+    /// Says nothing of the header where it is to be found out; returns whether it is.
+    pub(crate) fn drop_auto_header(&mut self) -> bool {
+        let is_auto = self.header_is_auto();
+        if is_auto {
+            self.words.retain(|(argument, _, _)| *argument != Argument::Header);
         }
-    }
-
-    fn drop_header(&mut self) {
-        self.words.retain(|(argument, _, _)| *argument != Argument::Header);
+        is_auto
     }
 
     /// The options as COPY's parser would have left them.
@@ -147,6 +142,32 @@ fn column_list(columns: &[Option<*mut c_char>], argument: &CStr) -> *mut pg_sys:
     name_list(columns, argument).cast()
 }
 
+/// The argument `columns` as a list of names, or null.
+///
+/// # Errors
+/// Raises that it is empty, or that a name is missing.
+pub(super) fn columns(columns: Option<&[Option<*mut c_char>]>) -> *mut pg_sys::List {
+    if columns.is_some_and(<[_]>::is_empty) {
+        raise(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "columns must name at least one column"));
+    }
+    columns.map_or(std::ptr::null_mut(), |columns| name_list(columns, c"columns"))
+}
+
+/// The list of names with one more, if it is not there.
+///
+/// # Safety
+/// The list must be one of String nodes, the name a C string.
+pub(super) unsafe fn with_column(columns: *mut pg_sys::List, name: *const c_char) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise; allocates a node.
+    unsafe {
+        let names = PgList::<pg_sys::String>::from_pg(columns);
+        match names.iter_ptr().any(|known| CStr::from_ptr((*known).sval) == CStr::from_ptr(name)) {
+            true => columns,
+            false => pg_sys::lappend(columns, pg_sys::makeString(name.cast_mut()).cast()),
+        }
+    }
+}
+
 /// A list of String nodes.
 fn name_list(names: &[Option<*mut c_char>], argument: &CStr) -> *mut pg_sys::List {
     let mut list = PgList::<pg_sys::Node>::new();
@@ -168,17 +189,14 @@ fn name_list(names: &[Option<*mut c_char>], argument: &CStr) -> *mut pg_sys::Lis
 pub(super) unsafe fn copy_from(
     target: pg_sys::Oid,
     filename: *mut c_char,
-    columns: Option<&[Option<*mut c_char>]>,
+    columns: *mut pg_sys::List,
     options: *mut pg_sys::List,
 ) -> *mut pg_sys::CopyStmt {
-    if columns.is_some_and(<[_]>::is_empty) {
-        raise(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "columns must name at least one column"));
-    }
     // SAFETY: allocates nodes; an all-zero CopyStmt with its tag set is an empty one.
     unsafe {
         let mut statement = pgrx::PgBox::<pg_sys::CopyStmt>::alloc_node(pg_sys::NodeTag::T_CopyStmt);
         statement.relation = qualified_name(target);
-        statement.attlist = columns.map_or(std::ptr::null_mut(), |columns| name_list(columns, c"columns"));
+        statement.attlist = columns;
         statement.is_from = true;
         statement.filename = filename;
         statement.options = options;

@@ -10,8 +10,10 @@ use std::ffi::{CStr, c_char};
 use pgrx::{PgList, pg_sys};
 
 use super::{may_read_server_files, owner, prepare, run_here};
+use crate::import;
 use crate::options::Source;
 use crate::pg_raw;
+use crate::reader::{Beyond, Files};
 
 /// A COPY FROM statement on its way through PostgreSQL.
 #[derive(Clone, Copy)]
@@ -20,6 +22,15 @@ pub(crate) struct Statement {
     /// The text it stands in.
     pub(crate) text: *const c_char,
     pub(crate) environment: *mut pg_sys::QueryEnvironment,
+}
+
+/// The table of a statement.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    /// A table there is, locked.
+    Table(pg_sys::Oid),
+    /// One that the statement is to create.
+    New,
 }
 
 impl Statement {
@@ -34,8 +45,12 @@ impl Statement {
             if !(*copy).is_from || (*copy).relation.is_null() || !is_csv((*copy).options) {
                 return false;
             }
+            let has_client = pg_sys::whereToSendOutput == pg_sys::CommandDest::DestRemote;
+            if import::creates_table((*copy).options) {
+                return !(*copy).filename.is_null() || has_client;
+            }
             let may_read = match ((*copy).filename.is_null(), (*copy).is_program) {
-                (true, _) => pg_sys::whereToSendOutput == pg_sys::CommandDest::DestRemote,
+                (true, _) => has_client,
                 (false, true) => may_run_programs(),
                 (false, false) => may_read_server_files(),
             };
@@ -46,33 +61,47 @@ impl Statement {
         }
     }
 
-    /// The table, locked, if there is one whose rows are PostgreSQL's to insert.
+    /// The table, if there is one whose rows are PostgreSQL's to insert, or none is to be there yet.
     ///
     /// # Safety
     /// The statement must be fit, with a snapshot at hand; nothing with a destructor on the caller's frames.
-    pub(crate) unsafe fn table(self) -> Option<pg_sys::Oid> {
+    pub(crate) unsafe fn target(self) -> Option<Target> {
         // SAFETY: the caller's promise.
         unsafe {
+            if import::creates_table((*self.copy).options) {
+                return Some(Target::New);
+            }
             let (lock, flags) = (pg_sys::RowExclusiveLock.cast_signed(), pg_sys::RVROption::RVR_MISSING_OK);
             let none = std::ptr::null_mut();
             let table = pg_raw::RangeVarGetRelidExtended((*self.copy).relation, lock, flags, None, none);
-            (table != pg_sys::InvalidOid && owner::of(table, std::ptr::null()).is_none()).then_some(table)
+            let is_ours = table != pg_sys::InvalidOid && owner::of(table, std::ptr::null()).is_none();
+            is_ours.then_some(Target::Table(table))
         }
     }
 
     /// Does the load and returns the number of rows; `None` if COPY is to do it.
     ///
     /// # Errors
-    /// Raises COPY's errors.
+    /// Raises COPY's errors, and those of creating a table.
     ///
     /// # Safety
-    /// As for [`Statement::table`], which must have said this table.
-    pub(crate) unsafe fn load(self, table: pg_sys::Oid) -> Option<u64> {
+    /// As for [`Statement::target`], which must have said this target.
+    pub(crate) unsafe fn load(self, target: Target) -> Option<u64> {
         // SAFETY: the caller's promise. COPY analyses the statement anew, from its own copy, if it is left to it.
         unsafe {
             let copy: *mut pg_sys::CopyStmt = pg_sys::copyObjectImpl(self.copy.cast()).cast();
+            let table = match target {
+                Target::Table(table) => table,
+                Target::New => return Some(import::from_copy(copy)),
+            };
             let parse = self.parse_state();
-            let processed = match prepare::prepare(parse, copy, self.source(), table) {
+            let processed = match prepare::prepare(
+                parse,
+                copy,
+                self.source(),
+                Beyond { files: Files::One, ..Beyond::NOTHING },
+                table,
+            ) {
                 Ok(opening) => Some(run_here(&opening)),
                 Err(_) => None,
             };
@@ -87,7 +116,10 @@ impl Statement {
     /// As for [`Statement::is_fit`].
     unsafe fn source(self) -> Source {
         // SAFETY: the caller's promise.
-        unsafe { Source { name: (*self.copy).filename, is_program: (*self.copy).is_program, decompresses: false } }
+        unsafe {
+            let (name, is_program) = ((*self.copy).filename, (*self.copy).is_program);
+            Source { is_program, decompresses: false, is_copys: true, ..Source::file(name) }
+        }
     }
 
     /// Lets COPY do it, as PostgreSQL would.

@@ -13,6 +13,7 @@ use pgrx::{PgList, pg_sys};
 use super::constant_name;
 use super::scan::{Methods, SCAN_METHODS};
 use crate::fdw::{filter, plan as fdw_plan};
+use crate::files;
 use crate::load::may_read_server_files;
 use crate::options::Source;
 use crate::types;
@@ -162,9 +163,7 @@ unsafe fn size(relation: *mut pg_sys::RelOptInfo, call: *mut pg_sys::FuncExpr) -
     // SAFETY: the caller's promise.
     unsafe {
         let size = match constant_name(call) {
-            Some(name) if may_read_server_files() => {
-                fdw_plan::file_size(Source { name, is_program: false, decompresses: true })
-            }
+            Some(name) if may_read_server_files() => files::size_of(Source::file(name)).map(|size| size.bytes),
             _ => None,
         };
         let pages = size.map_or(UNKNOWN_PAGES, fdw_plan::pages_of);

@@ -16,7 +16,6 @@ use crate::load::may_read_server_files;
 use crate::options::Source;
 use crate::pg_raw;
 use crate::reader::Wanted;
-use crate::referee::Opening;
 
 /// The scan's name in plans.
 pub(super) const NAME: &CStr = c"fastcsv_read";
@@ -122,10 +121,10 @@ unsafe extern "C-unwind" fn begin(
     unsafe {
         let (parts, state) = (Parts::of(node), &raw mut (*node).ss);
         let descriptor = (*(*state).ss_ScanTupleSlot).tts_tupleDescriptor;
-        let request = Request::of(&Call::new(frame(parts.function, state)), descriptor);
+        let request = Request::of(&Call::new(frame(parts.function, state)));
         let options = pg_sys::list_concat(request.options, parts.option());
         let wanted = Wanted { count_only: parts.needed.is_null(), takes_apart: true, ..Wanted::default() };
-        let opening = Opening::of(shape::relation(descriptor), request.source, options);
+        let opening = request.opening(shape::relation(descriptor), options);
         (*node.cast::<State>()).scan = Scan::open(state, &opening, wanted, Clauses::of_columns(parts.clauses));
     }
 }
@@ -189,7 +188,7 @@ unsafe extern "C-unwind" fn explain(
         // The size is nobody's business who may not read the file.
         if let Some(name) = constant_name(parts.function) {
             match may_read_server_files() {
-                true => show_source(Source { name, is_program: false, decompresses: true }, state),
+                true => show_source(Source::file(name), state),
                 false => pg_sys::ExplainPropertyText(c"Foreign File".as_ptr(), name, state),
             }
         }

@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::Mark;
 use fastcsv_engine::job::{self, Io, Job};
@@ -97,27 +98,20 @@ impl Input {
     pub(super) fn origin(&self, io: Io) -> Origin {
         match self {
             Input::File(file) => Origin::File { size: file.stamp.size, io },
-            // SAFETY: the stream lives as long as this.
-            Input::Stream(input) => {
-                // SAFETY: the stream lives as long as this.
-                Origin::Stream { compression: unsafe { (*input.stream).archive() }.map(|(_, format)| format) }
-            }
+            Input::Stream(input) => Origin::Stream { coding: input.archive().map(|(_, coding)| coding) },
         }
     }
 
     /// What the worker of the job is to know of it.
     pub(super) fn for_worker(&self, job: &Job) -> worker::Input {
         match (self, &job.input) {
-            (Input::Stream(input), job::Input::Stream { segment_size, .. }) => {
-                // SAFETY: the stream lives as long as this.
-                match unsafe { (*input.stream).archive() } {
-                    Some((descriptor, _)) => worker::Input::File(descriptor),
-                    None => {
-                        let capacity = (*segment_size).clamp(LEAST_ON_THEIR_WAY, MOST_ON_THEIR_WAY);
-                        worker::Input::Stream(input.stream, capacity)
-                    }
+            (Input::Stream(input), job::Input::Stream { segment_size, .. }) => match input.archive() {
+                Some((descriptor, _)) => worker::Input::File(descriptor),
+                None => {
+                    let capacity = (*segment_size).clamp(LEAST_ON_THEIR_WAY, MOST_ON_THEIR_WAY);
+                    worker::Input::Stream(input.stream, capacity)
                 }
-            }
+            },
             (Input::File(input), _) => worker::Input::File(input.file.descriptor()),
             (Input::Stream(_), job::Input::File { .. }) => unreachable!("the job is about this input"),
         }
@@ -248,6 +242,12 @@ impl StreamInput {
         };
         let (dialect, rest) = (dialect.with_line_end(line_end), RestFeed::default());
         Ok((Input::Stream(StreamInput { stream, dialect, rest, own: 0, are_last: false, until: None }), base))
+    }
+
+    /// See [`Stream::archive`].
+    fn archive(&self) -> Option<(RawFd, Coding)> {
+        // SAFETY: the stream lives as long as this.
+        unsafe { (*self.stream).archive() }
     }
 
     fn begin_reread(&mut self, worker: &mut Worker, base: Checkpoint, is_last: bool) -> io::Result<NonNull<dyn Feed>> {

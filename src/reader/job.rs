@@ -5,8 +5,10 @@
 #![expect(unsafe_code, reason = "reads COPY's options and a tuple descriptor by pointer")]
 
 use std::ffi::CStr;
+use std::ops::Range;
 
-use fastcsv_engine::decompress;
+use fastcsv_engine::coding::Coding;
+use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
 use fastcsv_engine::filter::Filter;
@@ -67,8 +69,8 @@ pub(crate) enum Origin {
         io: Io,
     },
     Stream {
-        /// How the file is compressed that it comes from, if it is one.
-        compression: Option<decompress::Format>,
+        /// How the text is put into the bytes of a file, if it comes from one.
+        coding: Option<Coding>,
     },
 }
 
@@ -155,6 +157,33 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
     }
 }
 
+/// The job of a survey of a file's records, of so many fields each, between two of its bytes.
+pub(crate) fn survey(
+    syntax: Syntax,
+    settings: Settings,
+    fields: usize,
+    null_is_certain: bool,
+    bytes: Range<u64>,
+) -> (Job, Geometry) {
+    let budget = Budget::new(bytes.end - bytes.start, 0);
+    let io = Io::Pread;
+    let job = Job {
+        syntax,
+        input: Input::File { start: bytes.start, size: bytes.end, range_size: budget.range_size, io },
+        encoding: Encoding::AnyByte,
+        fields: vec![Field { target: None }; fields],
+        layout: Layout { attributes: Vec::new(), type_id: 0, type_modifier: 0, constants: Vec::new() },
+        filter: None,
+        output: Output::Survey { null_is_certain },
+        settings: Settings { zone: Vec::new(), ..settings },
+        text: 0,
+        threads: budget.threads as usize,
+        longest_record: budget.longest_record as usize,
+        level: settings::simd().map(str::to_owned),
+    };
+    (job, budget.geometry())
+}
+
 /// What the engine does not do at all.
 ///
 /// # Safety
@@ -213,7 +242,8 @@ unsafe fn columns(options: &CopyOptions, wanted: &Wanted) -> Result<(Vec<Field>,
         let mut mixed = false;
         let mut field = |number: i32| {
             let index = usize::try_from(number - 1).expect("COPY's columns are user columns");
-            if !wanted.converts(options, index) {
+            // Behind the table's columns are those that stand for fields which are nobody's.
+            if index >= table.len() || !wanted.converts(options, index) {
                 return Field { target: None };
             }
             let column = &table[index];
@@ -299,9 +329,7 @@ impl Budget {
         let start = wanted.start;
         match wanted.origin {
             Origin::File { size, io } => Input::File { start, size, range_size: self.range_size, io },
-            Origin::Stream { compression } => {
-                Input::Stream { start, segment_size: self.range_size as usize, compression }
-            }
+            Origin::Stream { coding } => Input::Stream { start, segment_size: self.range_size as usize, coding },
         }
     }
 

@@ -7,19 +7,21 @@
 //! * behind an anomaly the referee reads the input itself ([`super::input`]), from that record up to the end of the ticket's
 //!   range or segment. If it met no error, the scan goes on with the next ticket.
 //!
+//! How entries become rows in slots is in [`payload`], how tickets follow each other in [`ticket`].
+//!
 //! **Nothing here has a destructor on its frames**: the referee's errors jump over them.
 
 #![expect(unsafe_code, reason = "hands tuples in shared memory to the executor")]
 
-use std::io;
+mod payload;
+mod ticket;
+
 use std::ptr::NonNull;
 
-use fastcsv_engine::entry::{self, EntryKind, Mark};
+use fastcsv_engine::entry::{EntryKind, Mark};
 use fastcsv_engine::filter::Filter;
 use fastcsv_engine::job::{Attribute, Constant, Job, Output};
 use fastcsv_engine::locate::Checkpoint;
-use fastcsv_engine::ring::{Next, Outcome, Summary};
-use fastcsv_engine::tuple::{self, Found as Value};
 use pgrx::pg_sys;
 
 use super::input::Input;
@@ -27,12 +29,12 @@ use super::job::{self, Serial, Wanted};
 use super::mixed::Mixed;
 use super::{Found, Item, RowPlace};
 use crate::fault::{Countdown, Point};
-use crate::file::{Change, RecordFeed};
+use crate::file::RecordFeed;
 use crate::last_run::Run;
-use crate::memory;
 use crate::pg_raw;
 use crate::referee::{Feed, Referee};
-use crate::worker::{Refusal, Trouble, Worker};
+use crate::worker::{Refusal, Worker};
+use payload::{Form, set_attributes};
 
 /// What a scan has done, for EXPLAIN ANALYZE and `fastcsv_last_run()`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -210,6 +212,7 @@ impl Parallel {
                     }
                     Item::InSlot { .. } => return Ok(Found::Row),
                     Item::Full => unreachable!("blocks are kept for loads only"),
+                    Item::EndOfFile => unreachable!("this is the read of one file"),
                     Item::End if (*this).pending == 0 => {
                         pg_raw::clear_slot(slot);
                         return Ok(Found::End);
@@ -273,6 +276,7 @@ impl Parallel {
                             (*this).raise_read_error(&error);
                         }
                     }
+                    Some((EntryKind::Findings, ..)) => unreachable!("the job is for rows"),
                     None if (*this).worker.consumer.may_advance() => Self::advance(this)?,
                     None => return Ok(Item::Full),
                 }
@@ -304,115 +308,6 @@ impl Parallel {
     pub(crate) fn give_back(&mut self) {
         self.worker.consumer.give_back();
         self.worker.gave_back();
-    }
-
-    /// The next entry, its payload at `tuple.t_data` and of the given length; `None` at the end of the block.
-    ///
-    /// # Safety
-    /// `this` must be alive.
-    #[inline]
-    unsafe fn next_payload(this: *mut Self) -> Option<(EntryKind, Mark, u32)> {
-        // SAFETY: the caller's promise. The block is not given back before `advance`.
-        unsafe {
-            loop {
-                let this = &mut *this;
-                let (part, next) = entry::read(this.worker.consumer.block(), this.offset)?;
-                this.offset = next;
-                if part.more || this.joined_length > 0 {
-                    let (kind, mark) = (part.kind, part.mark);
-                    let (payload, more): (*const [u8], bool) = (part.payload, part.more);
-                    this.join(&*payload, mark);
-                    if more {
-                        continue;
-                    }
-                    let length = std::mem::take(&mut this.joined_length) as u32;
-                    this.tuple.t_data = this.joined.as_mut_ptr().cast();
-                    this.is_joined = true;
-                    return Some((kind, this.joined_mark.take().unwrap_or_default(), length));
-                }
-                this.tuple.t_data = part.payload.as_ptr().cast_mut().cast();
-                this.is_joined = false;
-                return Some((part.kind, part.mark.unwrap_or_default(), part.payload.len() as u32));
-            }
-        }
-    }
-
-    /// Adds a part of a payload to those before it.
-    fn join(&mut self, part: &[u8], mark: Option<Mark>) {
-        if self.joined_length == 0 {
-            self.joined_mark = mark;
-        }
-        let length = self.joined_length + part.len();
-        let words = length.div_ceil(size_of::<u64>());
-        if words > self.joined.len() {
-            let more = words - self.joined.len();
-            if self.joined.try_reserve(more).is_err() {
-                memory::raise_out_of_memory();
-            }
-            self.joined.resize(words, 0);
-        }
-        // SAFETY: the words hold at least `length` bytes, and the parts do not overlap.
-        unsafe {
-            let end = self.joined.as_mut_ptr().cast::<u8>().add(self.joined_length);
-            end.copy_from_nonoverlapping(part.as_ptr(), part.len());
-        }
-        self.joined_length = length;
-    }
-
-    /// Puts the finished tuple at `tuple.t_data` into the slot.
-    ///
-    /// # Safety
-    /// As for `next`.
-    #[inline]
-    unsafe fn store(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
-        // SAFETY: the caller's promise; the tuple stays where it is until the next call.
-        unsafe {
-            (*this).tuple.t_len = length;
-            let tuple = &raw mut (*this).tuple;
-            match (*this).form {
-                Form::Whole => {
-                    pg_raw::ExecStoreHeapTuple(tuple, slot, false);
-                }
-                Form::Apart => {
-                    pg_raw::clear_slot(slot);
-                    let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-                    pg_raw::heap_deform_tuple(tuple, (*slot).tts_tupleDescriptor, values, nulls);
-                    pg_raw::ExecStoreVirtualTuple(slot);
-                }
-                Form::Few => {
-                    pg_raw::clear_slot(slot);
-                    Self::find_few(this, slot, length);
-                    pg_raw::ExecStoreVirtualTuple(slot);
-                }
-            }
-        }
-    }
-
-    /// Takes the few attributes that are set out of the tuple.
-    ///
-    /// # Safety
-    /// As for `next`.
-    #[inline]
-    unsafe fn find_few(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
-        // SAFETY: the caller's promise. The slot has an element for each attribute, and values of up to 8 bytes are passed
-        // by value, as PostgreSQL does where a Datum has 8.
-        unsafe {
-            let this = &mut *this;
-            let tuple = std::slice::from_raw_parts(this.tuple.t_data.cast::<u8>(), length as usize);
-            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-            if !std::mem::replace(&mut this.others_are_null, true) {
-                let columns = (*(*slot).tts_tupleDescriptor).natts.unsigned_abs() as usize;
-                std::slice::from_raw_parts_mut(nulls, columns).fill(true);
-            }
-            let wanted = &this.few[..];
-            tuple::find(tuple, wanted, |place, found| {
-                let (index, attribute) = wanted[place];
-                *nulls.add(index) = found == Value::Null;
-                if let Value::At(at) = found {
-                    *values.add(index) = datum_at(tuple.as_ptr().add(at), attribute.length);
-                }
-            });
-        }
     }
 
     /// Reads a record that travels as it is; false if there is no row in it after all.
@@ -472,182 +367,4 @@ impl Parallel {
             found
         }
     }
-
-    /// The awaited ticket's next block, or what to do at its end.
-    ///
-    /// # Errors
-    /// If there turns out to be no worker, which has then done nothing.
-    ///
-    /// # Safety
-    /// `this` must be alive; nothing with a destructor on the caller's frames.
-    unsafe fn advance(this: *mut Self) -> Result<(), Refusal> {
-        // SAFETY: the caller's promise. Where a filter removes everything, nobody else asks for a long time.
-        let this = unsafe {
-            pg_raw::check_for_interrupts();
-            &mut *this
-        };
-        assert!(!this.panic.is_now(), "fault point backend-panic");
-        if memory::ran_out() {
-            memory::raise_out_of_memory();
-        }
-        let next = match this.worker.next() {
-            Ok(next) => next,
-            Err(Trouble::Refused(refusal)) => {
-                if let Err(error) = this.worker.give_stream_back(&[], false) {
-                    this.raise_read_error(&error);
-                }
-                return Err(refusal);
-            }
-            Err(Trouble::Read(error)) => this.raise_read_error(&error),
-        };
-        this.offset = 0;
-        match next {
-            Next::Finished(summary) => this.finish_ticket(&summary),
-            Next::Block | Next::Nothing => {}
-        }
-        let ring = this.worker.consumer.ring();
-        // Waking the threads for each block would cost more than it brings; with a few free they have work for a while.
-        if ring.free_blocks() * 4 >= ring.geometry().blocks {
-            this.worker.gave_back();
-        }
-        Ok(())
-    }
-
-    /// Adds up a finished ticket and turns to what its end asks for.
-    fn finish_ticket(&mut self, summary: &Summary) {
-        self.totals.ranges += 1;
-        self.totals.wrong_guesses += u64::from(summary.wrong_guess);
-        self.totals.declined += summary.declined;
-        self.totals.filtered += summary.filtered;
-        if summary.has_records {
-            self.base.byte = summary.end;
-            self.base.line += summary.lines;
-            self.base.record += summary.records;
-            self.base.number += summary.records + summary.inner;
-        }
-        if self.count_only {
-            let elsewhere = if self.has_filter { summary.filtered + summary.declined } else { self.delivered };
-            self.pending += summary.records - elsewhere;
-            self.delivered = 0;
-        }
-        match summary.outcome {
-            Outcome::Plain => {}
-            Outcome::Anomaly => self.begin_reread(summary.is_last),
-            Outcome::ReadError => self.raise_read_error(&io::Error::from_raw_os_error(summary.errno)),
-            Outcome::Short => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
-            Outcome::OutOfMemory => self.raise_read_error(&io::ErrorKind::OutOfMemory.into()),
-            Outcome::Damaged => self.raise_damaged(),
-        }
-        // SAFETY: the referee lives as long as the scan.
-        unsafe { Referee::report_position(self.referee, self.base.byte) };
-        if summary.is_last {
-            self.is_done = true;
-            if !self.rereads {
-                self.check_unchanged();
-            }
-        }
-    }
-
-    /// At the end: was what was read what the file held?
-    fn check_unchanged(&self) {
-        match self.input.change() {
-            Ok(None) => {}
-            // SAFETY: the referee lives as long as the scan.
-            Ok(Some(Change::Overwritten)) => unsafe { Referee::raise_overwritten(self.referee) },
-            Ok(Some(Change::Shorter)) => self.raise_read_error(&io::ErrorKind::UnexpectedEof.into()),
-            Err(error) => self.raise_read_error(&error),
-        }
-    }
-
-    /// The next row is a record that travels as it is, behind the rows without columns that come before it.
-    fn hold(&mut self, mark: Mark, length: u32) {
-        if self.count_only && !self.has_filter {
-            self.pending = u64::from(mark.records) - self.delivered;
-            self.delivered = u64::from(mark.records) + 1;
-        }
-        self.held = Some((mark, length));
-    }
-
-    /// What is left of the ticket's range or segment is read again.
-    fn begin_reread(&mut self, is_last: bool) {
-        self.totals.rereads += 1;
-        self.rereads = true;
-        let ticket = self.worker.consumer.ticket() - 1;
-        match self.input.begin_reread(&mut self.worker, ticket, self.base, is_last) {
-            // SAFETY: the referee lives as long as the scan, and the feed as long as this.
-            Ok(feed) => unsafe { Referee::restart(self.referee, feed, self.base) },
-            Err(error) => self.raise_read_error(&error),
-        }
-    }
-
-    /// The place of a record of the awaited ticket.
-    fn place(&self, mark: Mark) -> Checkpoint {
-        Checkpoint {
-            byte: mark.byte,
-            line: self.base.line + u64::from(mark.lines),
-            record: self.base.record + u64::from(mark.records),
-            number: self.base.number + u64::from(mark.records) + u64::from(mark.inner),
-            line_end: self.base.line_end,
-        }
-    }
-
-    /// Nothing more is wanted of the worker.
-    fn finish(&mut self) {
-        self.is_done = true;
-        self.worker.consumer.ring().stop();
-        self.worker.wake();
-    }
-
-    /// Raises what is wrong with a compressed file; but one that was cut short meanwhile is not damaged.
-    fn raise_damaged(&self) -> ! {
-        if self.input.change().is_ok_and(|change| change == Some(Change::Shorter)) {
-            self.raise_read_error(&io::ErrorKind::UnexpectedEof.into());
-        }
-        let detail = self.worker.damage();
-        // SAFETY: the referee lives as long as the scan.
-        unsafe { Referee::raise_damaged(self.referee, self.base, detail) }
-    }
-
-    /// Raises an error of reading, in the context of the first record that the awaited ticket lacks.
-    fn raise_read_error(&self, error: &io::Error) -> ! {
-        // SAFETY: the referee lives as long as the scan.
-        unsafe { Referee::raise_read_error(self.referee, self.base, error) }
-    }
-}
-
-/// The value at a place of a tuple.
-///
-/// # Safety
-/// There must be one of that length, aligned as its type wants it.
-#[inline]
-unsafe fn datum_at(place: *const u8, length: Option<u16>) -> pg_sys::Datum {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match length {
-            Some(8) => pg_sys::Datum::from(place.cast::<i64>().read()),
-            Some(4) => pg_sys::Datum::from(place.cast::<i32>().read()),
-            Some(2) => pg_sys::Datum::from(place.cast::<i16>().read()),
-            Some(1) => pg_sys::Datum::from(place.cast::<i8>().read()),
-            _ => pg_sys::Datum::from(place.expose_provenance()),
-        }
-    }
-}
-
-/// How rows go into the slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// As the tuple they are.
-    Whole,
-    /// Value by value, because somebody asks for system columns or the slot holds no heap tuples.
-    Apart,
-    /// Those few values that are set, one by one: cheaper than PostgreSQL's walk over all the others.
-    Few,
-}
-
-/// The attributes that the job's rows have, in the table's order.
-fn set_attributes(job: &Job) -> Vec<(usize, Attribute)> {
-    let targets = job.fields.iter().filter_map(|field| field.target.as_ref());
-    let mut set: Vec<_> = targets.map(|target| (target.attribute, job.layout.attributes[target.attribute])).collect();
-    set.sort_by_key(|(index, _)| *index);
-    set
 }

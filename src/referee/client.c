@@ -8,26 +8,23 @@
 
 #include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
-#include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 #include "utils/memutils.h"
 
-/* From libpq/libpq.h, which in some versions wants the headers of Kerberos, and they need not be there. */
-#define PQ_SMALL_MESSAGE_LIMIT	10000
-#define PQ_LARGE_MESSAGE_LIMIT	(MaxAllocSize - 1)
-extern void pq_startmsgread(void);
-extern void pq_endmsgread(void);
-extern int	pq_getbyte(void);
-extern int	pq_peekbyte(void);
-extern int	pq_getbyte_if_available(unsigned char *c);
-extern int	pq_getmessage(StringInfo s, int maxlen);
+/*
+ * The headers of Kerberos and OpenSSL need not be there. Of what is declared with their help only the first field of Port is used, which is the
+ * same without them.
+ */
+#undef ENABLE_GSS
+#undef USE_OPENSSL
+#include "libpq/libpq.h"
+#include "libpq/libpq-be.h"
+#include "libpq/pqformat.h"
+
 #if PG_VERSION_NUM >= 170000
-extern ssize_t pq_buffer_remaining_data(void);
 #define pq_buffer_has_data() (pq_buffer_remaining_data() > 0)
-#else
-extern bool pq_buffer_has_data(void);
 #endif
 
 /* What comes next, where it is no message's type: nothing yet, or (as PostgreSQL has it) EOF: nothing any more. */
@@ -39,8 +36,10 @@ extern bool pq_buffer_has_data(void);
 static int	pending = NOTHING;
 static bool pending_is_whole = false;
 
-/* Asks the client for its data; whoever has begun the COPY goes on to read through its callback. */
-void
+/*
+ * Asks the client for the data of a COPY, which goes on to read through its callback. Returns the buffer for the client's messages.
+ */
+StringInfo
 fastcsv_shim_begin_client(CopyFromState cstate)
 {
 	pending = NOTHING;
@@ -48,15 +47,31 @@ fastcsv_shim_begin_client(CopyFromState cstate)
 	pgstat_progress_update_param(PROGRESS_COPY_TYPE, PROGRESS_COPY_TYPE_PIPE);
 	ReceiveCopyBegin(cstate);
 	cstate->copy_src = COPY_CALLBACK;
+	return cstate->fe_msgbuf;
 }
 
-/*
- * The client's socket: readable when there may be more. It is the first field of Port in every version.
- */
+/* Asks the client for data of which nobody knows yet how many columns it has. Returns the buffer for its messages. */
+StringInfo
+fastcsv_shim_ask_client(void)
+{
+	StringInfoData buf;
+
+	pending = NOTHING;
+	pending_is_whole = false;
+	pq_beginmessage(&buf, 'G');
+	pq_sendbyte(&buf, 0);		/* text */
+	pq_sendint16(&buf, 0);		/* columns */
+	pq_endmessage(&buf);
+	/* Or the client would go on to wait. */
+	pq_flush();
+	return makeStringInfo();
+}
+
+/* The client's socket: readable when there may be more. */
 int32
 fastcsv_shim_client_socket(void)
 {
-	return *(pgsocket *) MyProcPort;
+	return MyProcPort->sock;
 }
 
 static void
@@ -160,9 +175,8 @@ is_data(int type)
  * yet, and to who reads ahead -2 if it is something else, which is left for who does not.
  */
 int64
-fastcsv_shim_receive(CopyFromState cstate, char *buffer, int64 size, bool ahead)
+fastcsv_shim_receive(StringInfo message, char *buffer, int64 size, bool ahead)
 {
-	StringInfo	message = cstate->fe_msgbuf;
 	int64		length;
 
 	while (pending != NOTHING || message->cursor >= message->len)

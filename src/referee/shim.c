@@ -139,6 +139,32 @@ fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value)
 	return cstate->defmap[index] + 1;
 }
 
+/* Values of these columns only are to be converted: an element for each, which must live as long as the COPY. */
+void
+fastcsv_shim_select(CopyFromState cstate, bool *selected)
+{
+	cstate->convert_select_flags = selected;
+}
+
+/* How many rows ON_ERROR ignore has passed over so far, and how many it had before this COPY began. */
+int64
+fastcsv_shim_skipped(CopyFromState cstate)
+{
+#if PG_VERSION_NUM >= 170000
+	return cstate->num_errors;
+#else
+	return 0;
+#endif
+}
+
+void
+fastcsv_shim_add_skipped(CopyFromState cstate, int64 before)
+{
+#if PG_VERSION_NUM >= 170000
+	cstate->num_errors += before;
+#endif
+}
+
 /* Tells the progress view of rows that ON_ERROR ignore has passed over. */
 void
 fastcsv_shim_count_skipped(CopyFromState cstate)
@@ -212,6 +238,16 @@ fastcsv_shim_take_file(CopyFromState cstate, copy_data_source_cb source)
 	return fileno(cstate->copy_file);
 }
 
+/* COPY, which has opened a regular file and not read from it yet, is to begin behind so many bytes. */
+void
+fastcsv_shim_skip(CopyFromState cstate, int64 bytes)
+{
+	if (fseeko(cstate->copy_file, bytes, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read file \"%s\": %m", cstate->filename)));
+}
+
 /* Has the input's end been seen, by whoever has read it? */
 void
 fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end)
@@ -280,6 +316,21 @@ void
 fastcsv_shim_add_context(const char *line)
 {
 	errcontext("%s", line);
+}
+
+void
+fastcsv_shim_add_hint(const char *hint)
+{
+	errhint("%s", hint);
+}
+
+/*
+ * Tells the user something, in the server's encoding.
+ */
+void
+fastcsv_shim_notice(const char *message, const char *hint)
+{
+	ereport(NOTICE, (errmsg_internal("%s", message), hint ? errhint("%s", hint) : 0));
 }
 
 /*

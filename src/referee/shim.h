@@ -62,14 +62,20 @@ extern void fastcsv_shim_show_line(CopyFromState cstate, uint64 line_number, con
 extern void fastcsv_shim_show_name_only(CopyFromState cstate);
 extern void fastcsv_shim_hide_line(CopyFromState cstate, uint64 line_number, bool keep_value);
 extern int32 fastcsv_shim_default(CopyFromState cstate, int32 index, ExprState **value);
+extern void fastcsv_shim_select(CopyFromState cstate, bool *selected);
+extern int64 fastcsv_shim_skipped(CopyFromState cstate);
+extern void fastcsv_shim_add_skipped(CopyFromState cstate, int64 before);
 extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);
 extern int32 fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source);
 extern int32 fastcsv_shim_take_file(CopyFromState cstate, copy_data_source_cb source);
+extern void fastcsv_shim_skip(CopyFromState cstate, int64 bytes);
 extern void fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end);
 extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
 extern void fastcsv_shim_view_error(FastcsvErrorView *view);
 extern void fastcsv_shim_add_context(const char *line);
+extern void fastcsv_shim_add_hint(const char *hint);
+extern void fastcsv_shim_notice(const char *message, const char *hint);
 extern void fastcsv_shim_move_position(const char *query, int32 prefix);
 extern void fastcsv_shim_raise_file_error(int32 error_number, const char *doing, const char *name);
 extern void fastcsv_shim_raise_damaged(const char *name, const char *detail, bool needs_memory);
@@ -79,8 +85,9 @@ extern void fastcsv_shim_check_reject_limit(CopyFromState cstate);
 extern void fastcsv_shim_report_skipped(CopyFromState cstate, bool load);
 extern const char *fastcsv_shim_closest_name(const char *name, const char *const *candidates, int32 count);
 
-extern void fastcsv_shim_begin_client(CopyFromState cstate);
+extern StringInfo fastcsv_shim_begin_client(CopyFromState cstate);
+extern StringInfo fastcsv_shim_ask_client(void);
 extern int32 fastcsv_shim_client_socket(void);
-extern int64 fastcsv_shim_receive(CopyFromState cstate, char *buffer, int64 size, bool ahead);
+extern int64 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size, bool ahead);
 
 #endif

@@ -167,6 +167,15 @@ pub(crate) unsafe fn add_context(line: &CStr) {
     unsafe { fastcsv_shim_add_context(line.as_ptr()) }
 }
 
+/// Gives the error now being reported a hint.
+///
+/// # Safety
+/// Must be called from an error context callback.
+pub(crate) unsafe fn add_hint(hint: &CStr) {
+    // SAFETY: the caller's promise; the text is copied.
+    unsafe { fastcsv_shim_add_hint(hint.as_ptr()) }
+}
+
 /// Raises what PostgreSQL says when a system call on a file failed: `could not <doing> file "<name>": <reason>`, with
 /// the SQLSTATE that belongs to the errno in `error`.
 pub(crate) fn raise_file_error(error: &io::Error, doing: &CStr, name: *const c_char) -> ! {
@@ -226,10 +235,13 @@ unsafe extern "C-unwind" {
     fn fastcsv_shim_view_options(state: pg_sys::CopyFromState, options: *mut CopyOptions);
     pub(crate) fn fastcsv_shim_take_stream(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
     pub(crate) fn fastcsv_shim_take_file(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
+    pub(crate) fn fastcsv_shim_skip(state: pg_sys::CopyFromState, bytes: i64);
     pub(crate) fn fastcsv_shim_set_at_end(state: pg_sys::CopyFromState, at_end: bool);
     fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
     fn fastcsv_shim_view_error(view: *mut ErrorView);
     fn fastcsv_shim_add_context(line: *const c_char);
+    fn fastcsv_shim_add_hint(hint: *const c_char);
+    pub(crate) fn fastcsv_shim_notice(message: *const c_char, hint: *const c_char);
     pub(crate) fn fastcsv_shim_move_position(query: *const c_char, prefix: i32);
     pub(crate) fn fastcsv_shim_row_was_skipped(state: pg_sys::CopyFromState) -> bool;
     pub(crate) fn fastcsv_shim_check_reject_limit(state: pg_sys::CopyFromState);
@@ -247,6 +259,9 @@ unsafe extern "C-unwind" {
         index: i32,
         value: *mut *mut pg_sys::ExprState,
     ) -> i32;
+    pub(crate) fn fastcsv_shim_select(state: pg_sys::CopyFromState, selected: *mut bool);
+    pub(crate) fn fastcsv_shim_skipped(state: pg_sys::CopyFromState) -> i64;
+    pub(crate) fn fastcsv_shim_add_skipped(state: pg_sys::CopyFromState, before: i64);
     pub(crate) fn fastcsv_shim_count_skipped(state: pg_sys::CopyFromState);
     pub(crate) fn fastcsv_shim_closest_name(
         name: *const c_char,

@@ -111,7 +111,7 @@ def date(rng):
     mark = rng.choice("--/.")
     short = "%02d" % (year % 100)
     names = ["Jan", "Feb", "MAR", "apr", "May", "june", "July", "Aug", "September", "oct", "Nov", "december", "Sept"]
-    kind = rng.randrange(13)
+    kind = rng.randrange(14)
     if kind < 6:
         return "%04d-%02d-%02d" % (year, month, day)
     return [
@@ -121,6 +121,10 @@ def date(rng):
         "%d%s%d%s%s" % (day, mark, month, mark, rng.choice(["%04d" % year, short, str(year % 10)])),
         "%s%s%02d%s%02d" % (short, mark, month, mark, day),
         "%02d-%s-%s" % (day, rng.choice(names), rng.choice(["%04d" % year, short])),
+        rng.choice(["%s %d %s", "%s %02d, %s", "%s  %d,%s", "%s%d %s", "%s. %d %s"]) % (
+            rng.choice(names), day, rng.choice(["%04d" % year, "%04d" % year, short])) if rng.random() < 0.5 else
+        rng.choice(["%d %s %s", "%02d %s %s", "%d %s, %s", "%d%s %s"]) % (
+            day, rng.choice(names), rng.choice(["%04d" % year, "%04d" % year, short])),
         rng.choice(["infinity", "-infinity", "epoch", "now", "today", "J2451187", "%04d-%02d-%02d BC" % (
             year, month, day), "January %d, %04d" % (day, year), "%04d.%03d" % (year, day), "%03d-%d-%d" % (
             year % 1000, month, day), "%04d-%03d" % (year, day * 11), "", "-"]),

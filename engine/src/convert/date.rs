@@ -1,7 +1,7 @@
 //! `date`: days since 2000-01-01.
 //!
 //! Nearly all dates of files are written YYYY-MM-DD, which means the same under every `DateStyle`: [`iso`] reads it in
-//! one go. [`leading`] knows the other usual forms.
+//! one go. [`leading`] knows the other usual forms, and [`spelled`] those with the month's name.
 
 use super::calendar;
 use super::datetime;
@@ -26,7 +26,7 @@ fn unusual(field: &[u8], settings: &Settings) -> Option<i32> {
 
 /// A date that begins with YYYY-MM-DD.
 #[inline]
-pub(super) fn iso(text: &[u8]) -> Option<i32> {
+pub(crate) fn iso(text: &[u8]) -> Option<i32> {
     /// What is added to a byte, after the expected one was taken off, to set its top bit if it is no digit (more than
     /// 9 is left) or not the hyphen (anything is left).
     const YEAR_MONTH: u64 = u64::from_le_bytes([0x76, 0x76, 0x76, 0x76, 0x7f, 0x76, 0x76, 0x7f]);
@@ -59,6 +59,36 @@ pub(super) fn leading(text: &[u8], order: DateOrder) -> Option<(i32, &[u8])> {
         }
         _ => None,
     }
+}
+
+/// The date at the start of a text that spells its month out or cuts it short, blanks between its parts: Jan 2 2024,
+/// January 2, 2024, or 2 Jan 2024; and what follows it, after a blank. A year of four digits is one in every order.
+pub(crate) fn spelled(text: &[u8]) -> Option<(i32, &[u8])> {
+    let (day, month, rest) = if text.first()?.is_ascii_alphabetic() {
+        let (month, rest) = leading_month(text)?;
+        let (day, rest) = leading_two(after_blanks(rest)?)?;
+        (day, month, rest.strip_prefix(b",").unwrap_or(rest))
+    } else {
+        let (day, rest) = leading_two(text)?;
+        let (month, rest) = leading_month(after_blanks(rest)?)?;
+        (day, month, rest)
+    };
+    let (year, rest) = after_blanks(rest)?.split_at_checked(4)?;
+    let ends = rest.first().is_none_or(|byte| is_blank(*byte));
+    if ends { Some((calendar::day(small(year)?, month, day)?, rest)) } else { None }
+}
+
+/// What follows at least one blank.
+fn after_blanks(text: &[u8]) -> Option<&[u8]> {
+    let blanks = text.iter().take_while(|byte| is_blank(**byte)).count();
+    (blanks > 0).then(|| &text[blanks..])
+}
+
+/// The month's name at the start of a text, and what follows it.
+fn leading_month(text: &[u8]) -> Option<(u32, &[u8])> {
+    let letters = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let (word, rest) = text.split_at(letters);
+    Some((month(word)?, rest))
 }
 
 /// A few digits.

@@ -16,28 +16,32 @@ pub(super) const LENGTH_MAX: usize = 64;
 const FRACTION_DIGITS: usize = 15;
 
 /// A date and a time.
-pub(super) struct DateTime {
+pub(crate) struct DateTime {
     /// Days since 2000-01-01.
-    pub(super) day: i32,
+    pub(crate) day: i32,
     /// Microseconds since midnight.
-    pub(super) time: i64,
+    pub(crate) time: i64,
     /// Seconds east of UTC, if a zone is named.
-    pub(super) offset: Option<i32>,
+    pub(crate) offset: Option<i32>,
 }
 
 /// A time of day, and what follows it.
-pub(super) struct Clock<'a> {
+pub(crate) struct Clock<'a> {
     /// Microseconds since midnight, up to and including the next.
-    pub(super) time: i64,
-    pub(super) rest: &'a [u8],
+    pub(crate) time: i64,
+    pub(crate) rest: &'a [u8],
 }
 
 /// A date and what may follow it.
-pub(super) fn any(text: &[u8], settings: &Settings) -> Option<DateTime> {
+pub(crate) fn any(text: &[u8], settings: &Settings) -> Option<DateTime> {
     if text.len() > LENGTH_MAX {
         return None;
     }
-    let (day, rest) = date::leading(text, settings.date_order)?;
+    let found = match date::spelled(text) {
+        Some(found) if settings.default_words => found,
+        _ => date::leading(text, settings.date_order)?,
+    };
+    let (day, rest) = found;
     let rest = match rest {
         [] => return Some(DateTime { day, time: 0, offset: None }),
         [b'T' | b't', rest @ ..] if settings.default_words => rest,
@@ -60,7 +64,7 @@ fn after_colon(text: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 /// Hours and minutes, and perhaps seconds, a fraction, AM or PM.
-pub(super) fn clock<'a>(text: &'a [u8], settings: &Settings) -> Option<Clock<'a>> {
+pub(crate) fn clock<'a>(text: &'a [u8], settings: &Settings) -> Option<Clock<'a>> {
     if text.len() > LENGTH_MAX {
         return None;
     }

@@ -85,18 +85,18 @@ fn left_aligned(bytes: &[u8]) -> Option<u64> {
 
 /// Digits and perhaps a point among them, with at most 8 digits on either side.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     /// Digits before the point, at least one.
-    pub(super) whole: usize,
+    pub(crate) whole: usize,
     /// Digits after it.
-    pub(super) fraction: usize,
+    pub(crate) fraction: usize,
     /// Four digits of base 10,000 in the 16-bit parts of a word, the first in the lowest, two of them before the point.
-    pub(super) digits: u64,
+    pub(crate) digits: u64,
 }
 
 /// A text of digits with perhaps a point among them, at most 8 on either side and at least one before it.
 #[inline]
-pub(super) fn decimal(text: &[u8]) -> Option<Decimal> {
+pub(crate) fn decimal(text: &[u8]) -> Option<Decimal> {
     let length = text.len();
     if !(1..=8).contains(&length) {
         return longer_decimal(text);
@@ -162,7 +162,7 @@ fn short(bytes: &[u8]) -> Option<u64> {
 
 /// The value of digits and nothing else, or `None`, also if it does not fit in 64 bits or has more than 24 digits.
 #[inline]
-pub(super) fn value(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn value(bytes: &[u8]) -> Option<u64> {
     if bytes.len() <= 8 { short(bytes) } else { long(bytes) }
 }
 
@@ -206,7 +206,7 @@ pub(super) fn is_blank(byte: u8) -> bool {
 }
 
 /// The text without the blanks before and after it.
-pub(super) fn trimmed(mut text: &[u8]) -> &[u8] {
+pub(crate) fn trimmed(mut text: &[u8]) -> &[u8] {
     while let [blank, rest @ ..] = text
         && is_blank(*blank)
     {

@@ -11,9 +11,9 @@
 mod boolean;
 mod bytea;
 mod calendar;
-mod date;
-mod datetime;
-mod digits;
+pub(crate) mod date;
+pub(crate) mod datetime;
+pub(crate) mod digits;
 mod enums;
 mod float;
 mod hex;
@@ -22,7 +22,7 @@ mod interval;
 mod json;
 mod numeric;
 mod text;
-mod time;
+pub(crate) mod time;
 mod timestamp;
 mod uuid;
 pub mod zone;
@@ -131,7 +131,7 @@ pub struct Settings {
     /// from UTC (seconds, east positive) has been in force, in ascending order. Empty if it is not known; else it
     /// covers all times from [`zone::KNOWN_FROM`] to [`zone::KNOWN_UNTIL`].
     pub zone: Vec<(i64, i32)>,
-    /// Whether the words T, Z, UTC, AM and PM mean in dates and times what they mean by default. The session's
+    /// Whether the words T, Z, UTC, AM, PM and the months mean in dates and times what they mean by default. The session's
     /// `timezone_abbreviations` can change that; texts with such words are declined then.
     pub default_words: bool,
     /// Whether a character of the server's encoding is always one byte long.

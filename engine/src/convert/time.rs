@@ -27,7 +27,7 @@ fn unusual(field: &[u8], settings: &Settings) -> Option<i64> {
 
 /// A time that begins with HH:MM:SS and perhaps a fraction of up to six digits, and what follows it.
 #[inline]
-pub(super) fn iso(text: &[u8]) -> Option<(i64, &[u8])> {
+pub(crate) fn iso(text: &[u8]) -> Option<(i64, &[u8])> {
     const DIGITS: u64 = u64::from_le_bytes([0x76, 0x76, 0x7f, 0x76, 0x76, 0x7f, 0x76, 0x76]);
     const TOP_BITS: u64 = 0x8080_8080_8080_8080;
     let left = u64::from_le_bytes(array(text.get(..8)?)) ^ u64::from_le_bytes(*b"00:00:00");

@@ -169,7 +169,9 @@ impl Owner<'_> {
             Some(start) => start,
             None => return Ok(Summary { start: range.high, end: range.high, ..Summary::default() }),
         };
-        self.parse(range, start, tally, out)
+        let summary = self.parse(range, start, tally, out)?;
+        self.parser.finish(out)?;
+        Ok(summary)
     }
 
     /// Leaves the range's note and waits for its true start; `None` if no record starts in it.

@@ -19,6 +19,7 @@ use super::{Shared, Stop};
 use crate::convert::Datum;
 use crate::dialect::LineEnd;
 use crate::entry::{EntryKind, Mark};
+use crate::infer::Surveyor;
 use crate::job::{self, Encoding};
 use crate::scan::{Boundaries, QUOTED, State};
 use crate::tuple::{Former, OutOfMemory};
@@ -39,6 +40,8 @@ pub(super) struct Parser<'s> {
     values: Vec<Option<Datum<'static>>>,
     /// A row with the beginning of its record.
     joined: Vec<u8>,
+    /// What surveys the records, where that is what is wanted.
+    surveyor: Option<Surveyor>,
     accounted: usize,
 }
 
@@ -83,6 +86,7 @@ impl<'s> Parser<'s> {
             scratches,
             values,
             joined: Vec::new(),
+            surveyor: plan.surveyor()?,
             accounted: 0,
         })
     }
@@ -101,6 +105,7 @@ impl<'s> Parser<'s> {
                     Some(parsed) => parsed,
                     None => self.parse_part(part, tally, out)?,
                 },
+                job::Output::Survey { .. } => self.survey(part, tally)?,
                 _ => self.parse_part(part, tally, out)?,
             };
             if parsed != Parsed::NeedsMore || length == bytes.len() {
@@ -130,6 +135,29 @@ impl<'s> Parser<'s> {
         tally.records += counter.records();
         tally.count(self.plan.line_end, &bytes[..end]);
         Some(Parsed::Bytes(end))
+    }
+
+    /// Surveys the records that end in these bytes.
+    fn survey(&mut self, chunk: Chunk<'_>, tally: &mut Tally) -> Result<Parsed, OutOfMemory> {
+        let surveyor = self.surveyor.as_mut().expect("the plan asks for a survey");
+        let limit = usize::try_from(chunk.limit - chunk.base).unwrap_or(usize::MAX);
+        let taken = surveyor.take(chunk.bytes, limit, u64::MAX)?;
+        tally.records = surveyor.findings().records;
+        tally.lines = surveyor.findings().lines;
+        Ok(if taken == 0 { Parsed::NeedsMore } else { Parsed::Bytes(taken) })
+    }
+
+    /// The ticket's records are done with: writes out what was found in all of them together.
+    ///
+    /// # Errors
+    /// [`Stop`]: told to, or out of memory.
+    pub(super) fn finish(&mut self, out: &mut Output<'_>) -> Result<(), Stop> {
+        if let Some(surveyor) = &mut self.surveyor {
+            surveyor.findings().write(&mut self.joined)?;
+            surveyor.clear();
+            out.push(EntryKind::Findings, None, &self.joined)?;
+        }
+        Ok(())
     }
 
     /// Parses the records that end in these bytes.
@@ -221,7 +249,7 @@ impl<'s> Parser<'s> {
         }
         match self.plan.output {
             job::Output::Count if self.plan.decides_nothing() => Ok(true),
-            job::Output::MixedRows | job::Output::PlacedRows => Ok(false),
+            job::Output::MixedRows | job::Output::PlacedRows | job::Output::Survey { .. } => Ok(false),
             job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
         }
     }
@@ -283,7 +311,7 @@ impl<'s> Parser<'s> {
             let kind = match self.plan.output {
                 job::Output::MixedRows => EntryKind::MixedRow,
                 job::Output::PlacedRows => EntryKind::PlacedRow,
-                job::Output::Rows | job::Output::Count => EntryKind::Row,
+                job::Output::Rows | job::Output::Count | job::Output::Survey { .. } => EntryKind::Row,
             };
             match mark {
                 Some(mark) if self.plan.text > 0 => {
@@ -322,7 +350,8 @@ impl<'s> Parser<'s> {
             scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.bytes.capacity()
         };
         let columns: usize = self.scratches.iter().map(column).sum();
-        let now = self.boundaries.memory() + self.former.memory() + self.joined.capacity() + columns;
+        let surveyor = self.surveyor.as_ref().map_or(0, Surveyor::memory);
+        let now = self.boundaries.memory() + self.former.memory() + self.joined.capacity() + columns + surveyor;
         self.shared.account(self.accounted, now);
         self.accounted = now;
     }

@@ -1,13 +1,17 @@
 //! A job made ready: what all threads look at and none changes.
 
 use crate::convert::{Converter, Settings};
-use crate::dialect::{DialectError, LineEnd};
+use crate::dialect::{Dialect, DialectError, LineEnd};
 use crate::filter::Filter;
+use crate::infer::Surveyor;
 use crate::job::{Encoding, Job, Layout, Output};
 use crate::scan::{Level, Scanner};
+use crate::tuple::OutOfMemory;
 
 /// The job, resolved.
 pub(super) struct Plan {
+    pub(super) dialect: Dialect,
+    pub(super) level: Level,
     pub(super) scanner: Scanner,
     pub(super) line_end: LineEnd,
     pub(super) quote: u8,
@@ -63,6 +67,8 @@ impl Plan {
         };
         Ok(Plan {
             scanner: Scanner::new(&dialect, level),
+            dialect,
+            level,
             line_end: job.syntax.line_end,
             quote: job.syntax.quote,
             escape: job.syntax.escape,
@@ -85,5 +91,16 @@ impl Plan {
     /// Is no value needed to count a record? (Without a column, a filter may still refuse all rows: `x < ANY ('{}')`.)
     pub(super) fn decides_nothing(&self) -> bool {
         self.needed.is_empty() && self.filter.is_none()
+    }
+
+    /// What surveys the records, if the job asks for that.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn surveyor(&self) -> Result<Option<Surveyor>, OutOfMemory> {
+        let Output::Survey { null_is_certain } = self.output else { return Ok(None) };
+        let (fields, null) = (self.fields, &self.null[..]);
+        let surveyor = Surveyor::new(&self.dialect, self.level, fields, null, null_is_certain, &self.settings)?;
+        Ok(Some(surveyor.with_end_marker(self.has_end_marker)))
     }
 }

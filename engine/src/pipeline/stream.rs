@@ -212,17 +212,25 @@ fn parse_segment(
         match parser.parse(chunk, &mut tally, out)? {
             Parsed::Bytes(length) => position += length,
             // What needs more than there is needs more than will ever come: the input ends inside quotes.
-            Parsed::NeedsMore => return end_at(segment, position, &tally, out),
-            Parsed::Anomaly(length) => return end_at(segment, position + length, &tally, out),
+            Parsed::NeedsMore => return end_at(segment, position, parser, &tally, out),
+            Parsed::Anomaly(length) => return end_at(segment, position + length, parser, &tally, out),
         }
     }
+    parser.finish(out)?;
     out.publish()?;
     let end = start + position.min(segment.length) as u64;
     Ok(tally.summary(start, end, Outcome::Plain))
 }
 
 /// The segment ends at an anomaly.
-fn end_at(segment: &Segment, position: usize, tally: &Tally, out: &mut Output<'_>) -> Result<Summary, Stop> {
+fn end_at(
+    segment: &Segment,
+    position: usize,
+    parser: &mut Parser<'_>,
+    tally: &Tally,
+    out: &mut Output<'_>,
+) -> Result<Summary, Stop> {
+    parser.finish(out)?;
     ship_rest(segment, position, out)?;
     Ok(tally.summary(segment.start, segment.start + position as u64, Outcome::Anomaly))
 }

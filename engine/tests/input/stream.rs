@@ -4,6 +4,7 @@
 
 use std::io::{self, Read};
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -34,12 +35,16 @@ impl ReadAt for Memory {
 fn byte_ring(capacity: usize) -> ByteRing {
     #[repr(C, align(64))]
     struct CacheLine([u8; 64]);
+    // Where a leak checker finds it.
+    static KEPT: Mutex<Vec<Box<[CacheLine]>>> = Mutex::new(Vec::new());
     let lines = ByteRing::bytes(capacity).div_ceil(64);
-    let memory: &mut [CacheLine] = Box::leak((0..lines).map(|_| CacheLine([0; 64])).collect());
+    let mut memory: Box<[CacheLine]> = (0..lines).map(|_| CacheLine([0; 64])).collect();
     // The ring is the only way to these bytes.
     assert_eq!(memory[0].0[0], 0);
+    let start = NonNull::new(memory.as_mut_ptr()).expect("a box's memory");
+    KEPT.lock().unwrap().push(memory);
     // SAFETY: large enough, aligned, and never freed.
-    unsafe { ByteRing::create(NonNull::from(memory).cast(), capacity) }
+    unsafe { ByteRing::create(start.cast(), capacity) }
 }
 
 /// Writes all of the content in pieces of these sizes, over and over; 0 is a pause. Then it ends, or is broken off.
@@ -94,7 +99,7 @@ fn run_stream(job: &Job, content: &[u8], way: &Way) -> Delivered {
     let ring = byte_ring(way.capacity);
     // SAFETY: one of each.
     let (writer, reader) = unsafe { (ring.writer(), ring.reader()) };
-    let input = job::Input::Stream { start: 0, segment_size: way.segment_size, compression: None };
+    let input = job::Input::Stream { start: 0, segment_size: way.segment_size, coding: None };
     let job = Job { input, ..job.clone() };
     let started = AtomicUsize::new(0);
     let one: Spawn<'_> = &|body| match started.fetch_add(1, Ordering::Relaxed) {
@@ -192,7 +197,7 @@ fn check_rests(delivered: &Delivered, content: &[u8]) {
 }
 
 fn csv_job(columns: usize, line_end: LineEnd, escape: u8, output: Output) -> Job {
-    let job = job(columns, line_end, job::Input::Stream { start: 0, segment_size: 1, compression: None });
+    let job = job(columns, line_end, job::Input::Stream { start: 0, segment_size: 1, coding: None });
     Job { syntax: Syntax { escape, ..job.syntax }, output, ..job }
 }
 
@@ -326,7 +331,7 @@ fn whole_records_do_not_wait_for_a_full_segment() {
     let ring = byte_ring(1000);
     // SAFETY: one of each.
     let (mut writer, reader) = unsafe { (ring.writer(), ring.reader()) };
-    let input = job::Input::Stream { start: 0, segment_size: 1 << 20, compression: None };
+    let input = job::Input::Stream { start: 0, segment_size: 1 << 20, coding: None };
     let job = Job { input, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     let blocks = AtomicUsize::new(0);
     let (seen, feeder_sees) = (&blocks, &blocks);
@@ -365,7 +370,7 @@ fn a_stream_that_fails_says_so_behind_what_came_before() {
             }
         }
     }
-    let input = job::Input::Stream { start: 0, segment_size: 4, compression: None };
+    let input = job::Input::Stream { start: 0, segment_size: 4, coding: None };
     let job = Job { input, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     let delivered = run(job, Input::Stream(Box::new(Failing(b"a,b\nc,d\ne,f\n"))), GEOMETRY, |_| ());
     let (last, entries) = delivered.tickets.last().unwrap();

@@ -115,6 +115,7 @@ impl Check<'_> {
             Output::PlacedRows => (EntryKind::PlacedRow, Some(mark)),
             Output::MixedRows => (EntryKind::MixedRow, Some(mark)),
             Output::Count => return None,
+            Output::Survey { .. } => panic!("a survey is no matter of rows"),
         };
         Some(Entry { kind, mark, payload: image(&self.job.layout, &values) })
     }
