@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char};
 use std::os::fd::RawFd;
 
-use fastcsv_engine::decompress::Format;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::infer::Given;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
@@ -49,8 +49,8 @@ pub(crate) struct Opened {
     relation: pg_sys::Relation,
     pub(crate) view: CopyView,
     descriptor: RawFd,
-    /// How it is compressed, if it is.
-    pub(super) compression: Option<Format>,
+    /// How its text is put into its bytes, if these are not the text.
+    pub(super) coding: Option<Coding>,
 }
 
 impl Opened {
@@ -76,9 +76,9 @@ impl Opened {
             let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
             let (view, _) = Referee::views(referee);
             let stream = Referee::stream(referee);
-            let (descriptor, compression) = match stream.is_null() {
+            let (descriptor, coding) = match stream.is_null() {
                 true => (view.descriptor, None),
-                false => (*stream).archive().map_or((-1, None), |(descriptor, format)| (descriptor, Some(format))),
+                false => (*stream).archive().map_or((-1, None), |(descriptor, coding)| (descriptor, Some(coding))),
             };
             if descriptor < 0 {
                 raise_unseekable();
@@ -86,7 +86,7 @@ impl Opened {
             if view.quote == 0 || encoding::is_client_only(view.encoding) {
                 raise_encoding();
             }
-            Opened { request: *request, referee, relation, view, descriptor, compression }
+            Opened { request: *request, referee, relation, view, descriptor, coding }
         }
     }
 
