@@ -258,8 +258,8 @@ fn notes(seen: &Together, sniffed: &Sniffed, encoding: Option<&str>, verdicts: &
     note(findings.nul.map(|at| seen.place(at)).as_ref().map(|place| vec![&place[..], b" has a NUL byte"]));
     let stray = findings.stray.map(|at| seen.place(at));
     note(stray.as_ref().map(|place| vec![&place[..], b" ends, or has within, another line end"]));
-    for place in &seen.open_records {
-        note(Some(vec![b"the record in ", place, b" does not end: a quote opens in it and never closes"]));
+    for place in seen.open_records() {
+        note(Some(vec![b"the record in ", &place, b" does not end: a quote opens in it and never closes"]));
     }
     notes
 }

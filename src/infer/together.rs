@@ -32,8 +32,8 @@ pub(super) struct Together {
     pub(super) findings: Findings,
     /// The files.
     pub(super) parts: Vec<Part>,
-    /// The places of records that have no end.
-    pub(super) open_records: Vec<Vec<u8>>,
+    /// Records that have no end: in which file each is, and its line in the findings, which is also that of what follows.
+    open_records: Vec<(usize, u64)>,
     /// How many bytes were looked at, where that was only the beginning.
     pub(super) only: Option<usize>,
     /// The first file that is not ASCII.
@@ -118,7 +118,15 @@ impl Together {
 
     /// A line of the findings, as a place: in which file, if there are several.
     pub(super) fn place(&self, line: u64) -> Vec<u8> {
-        let index = self.parts.partition_point(|part| part.starts <= line).saturating_sub(1);
+        self.place_in(self.parts.partition_point(|part| part.starts <= line).saturating_sub(1), line)
+    }
+
+    /// The places of records that have no end.
+    pub(super) fn open_records(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.open_records.iter().map(|&(index, line)| self.place_in(index, line))
+    }
+
+    fn place_in(&self, index: usize, line: u64) -> Vec<u8> {
         let Some(part) = self.parts.get(index) else { return Vec::new() };
         let mut place = format!("line {}", line - part.starts + part.lines_before + 1).into_bytes();
         if self.are_several() {
@@ -172,7 +180,7 @@ impl Together {
         self.findings.has_ended = false;
         self.findings.merge(looked.findings);
         if looked.is_cut_off {
-            self.open_records.push(self.place(self.findings.lines));
+            self.open_records.push((self.parts.len() - 1, self.findings.lines));
         }
         if looked.is_sample {
             self.only = self.only.max(Some(length));
