@@ -222,6 +222,10 @@ pub(crate) unsafe fn load_file(
             true => (Files::One, source.name),
             false => (Files::Named(names), pg_sys::list_nth(names, 0).cast_const().cast()),
         };
+        let (source, options) = match may_read_files && names.is_null() {
+            true => text::look(source, options),
+            false => (source, options),
+        };
         let statement = statement::copy_from(target, filename.cast_mut(), none, options);
         let beyond = Beyond { files, is_load: true, ..Beyond::NOTHING };
         let load = allocate(target, schema, may_read_files, source, beyond, statement, None);

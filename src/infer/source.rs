@@ -17,7 +17,7 @@ use crate::file::Borrowed;
 use crate::options::{Source, raise, report};
 use crate::referee::shim::CopyView;
 use crate::referee::{Opening, Referee};
-use crate::{encoding, files, load, settings, stream};
+use crate::{encoding, files, load, settings, stream, text};
 
 /// What somebody wants to know of a file, and what they know already. It lives in PostgreSQL's memory.
 #[derive(Clone, Copy)]
@@ -73,7 +73,8 @@ impl Opened {
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
             let relation = pg_sys::table_open(pg_sys::AccessMethodRelationId, lock);
-            let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
+            let (source, options) = text::look(request.source(), request.copy_options());
+            let referee = Referee::open(&Opening::of(relation, source, options));
             let (view, _) = Referee::views(referee);
             let stream = Referee::stream(referee);
             let (descriptor, coding) = match stream.is_null() {
@@ -136,9 +137,9 @@ impl Request {
         Request { filename, is_spooled: false, delimiter, quote, escape, null, header: None, encoding, most: None }
     }
 
-    /// Where the bytes come from.
+    /// Where the bytes come from. A byte order mark is no part of them.
     pub(crate) fn source(&self) -> Source {
-        Source { is_spooled: self.is_spooled, hints: true, ..Source::file(self.filename) }
+        Source { is_spooled: self.is_spooled, hints: true, drops_mark: true, ..Source::file(self.filename) }
     }
 
     /// Opens one file after the other that the name stands for, and lets `look` look at it, until that says that it has seen enough.
@@ -172,7 +173,7 @@ impl Request {
     }
 
     /// The options that were given, as COPY wants them.
-    fn copy_options(&self) -> *mut pg_sys::List {
+    pub(crate) fn copy_options(&self) -> *mut pg_sys::List {
         let csv = Some(c"csv".as_ptr().cast_mut());
         let options = [
             (c"format", csv),
