@@ -26,7 +26,6 @@ use crate::infer::{self, Request, Schema};
 use crate::load;
 use crate::options::{Source, raise, report};
 use crate::referee::shim;
-use crate::text;
 pub(crate) use from_copy::{creates_table, from_copy};
 use plan::{Plan, Wishes};
 
@@ -57,8 +56,7 @@ pub(crate) fn import(call: &Call) -> pg_sys::Datum {
     // SAFETY: nothing here has a destructor but what `planned` lets go of before it returns.
     unsafe {
         let plan = planned(&request, &wishes);
-        let (source, _) = text::look(request.source(), request.copy_options());
-        pg_sys::Datum::from(carry_out(plan, source, load::schema_of(call)).cast_signed())
+        pg_sys::Datum::from(carry_out(plan, request.source(), load::schema_of(call)).cast_signed())
     }
 }
 
@@ -74,10 +72,6 @@ unsafe fn planned(request: &Request, wishes: &Wishes) -> *mut Plan {
     let schema = unsafe { Schema::infer(request) };
     if schema.columns.is_empty() {
         raise(report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the file is empty"));
-    }
-    if schema.encoding.is_none() {
-        let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "the file seems to be in UTF-16");
-        raise(error.set_hint("It has no byte order mark: say encoding => 'UTF16LE' or 'UTF16BE'."));
     }
     Plan::of(&schema, request, wishes)
 }

@@ -57,7 +57,7 @@ pub(crate) unsafe fn look(source: Source, options: *mut pg_sys::List) -> (Source
         let may_be_utf8 = named.is_none_or(is_utf8);
         let utf16 = match order {
             Some(order) => Some(order.unwrap_or_else(|| Endian::of_text(head))),
-            None => Endian::of_mark(head).filter(|_| may_be_utf8),
+            None => Endian::of_mark(head).or_else(|| Endian::of_ascii(head)).filter(|_| may_be_utf8),
         };
         if utf16.is_some() {
             return (Source { utf16, drops_mark: false, ..source }, with_utf8(options));

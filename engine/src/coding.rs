@@ -47,6 +47,15 @@ impl Endian {
         }
     }
 
+    /// The order that two characters of ASCII at the start of a file tell. In no other encoding that matters does a text hold NULs.
+    pub fn of_ascii(head: &[u8]) -> Option<Endian> {
+        match *head {
+            [1..0x80, 0, 1..0x80, 0, ..] => Some(Endian::Little),
+            [0, 1..0x80, 0, 1..0x80, ..] => Some(Endian::Big),
+            _ => None,
+        }
+    }
+
     /// The order in a file without a mark, which begins with a character of ASCII most likely.
     pub fn of_text(head: &[u8]) -> Endian {
         Endian::of_mark(head).unwrap_or(match head {

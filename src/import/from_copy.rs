@@ -18,7 +18,7 @@ use crate::infer::Request;
 use crate::options::{raise, report};
 use crate::referee::shim;
 use crate::stream::{self, Supply};
-use crate::{pg_compat, pg_raw, text};
+use crate::{pg_compat, pg_raw};
 
 /// The option, which is ours.
 const CREATE_TABLE: &CStr = c"create_table";
@@ -81,8 +81,7 @@ pub(crate) unsafe fn from_copy(statement: *mut pg_sys::CopyStmt) -> u64 {
             request.is_spooled = true;
         }
         let plan = planned(&request, &wishes);
-        let (source, _) = text::look(request.source(), request.copy_options());
-        let rows = carry_out(plan, source, std::ptr::null());
+        let rows = carry_out(plan, request.source(), std::ptr::null());
         if let Some(file) = spool {
             pg_sys::FileClose(file);
         }

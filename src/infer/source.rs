@@ -115,6 +115,11 @@ impl Opened {
         unsafe { CStr::from_ptr(self.request.filename) }.to_bytes()
     }
 
+    /// Is the file in UTF-16, and read as what it says in UTF-8?
+    pub(super) fn is_utf16(&self) -> bool {
+        self.coding.is_some_and(|coding| coding.utf16.is_some())
+    }
+
     /// What is known of the file's dialect, in the engine's words.
     pub(crate) fn given(&self) -> Given {
         let Request { delimiter, quote, escape, null, header, encoding, .. } = self.request;
