@@ -1,11 +1,11 @@
 //! Compressed files: which are, and what the session itself reads of them.
 //!
 //! A file is taken for compressed by its first bytes, unless the user says otherwise. COPY opens it, with all of its
-//! checks, and is then told to take its bytes from a [`Stream`](crate::stream::Stream) over an [`Archive`], which decompresses it here.
-//! So everything that is said of streams holds; but the file can be read again. When a worker takes over it opens the file
-//! itself, and decompresses it on the thread that cuts the stream into segments; what the session has done so far is
-//! done once more there. Should the rest come back to COPY's parser, the session starts again from the file's beginning, and passes over
-//! what was read.
+//! checks, and is then told to take its bytes from a [`Stream`](crate::stream::Stream) over an [`Archive`], which
+//! decompresses it here. So everything that is said of streams holds; but the file can be read again. When a worker
+//! takes over it opens the file itself, and decompresses it on the thread that cuts the stream into segments; what the
+//! session has done so far is done once more there. Should the rest come back to COPY's parser, the session starts
+//! again from the file's beginning, and passes over what was read.
 
 #![expect(unsafe_code, reason = "reads through descriptors that PostgreSQL owns, and files named by C strings")]
 
@@ -197,7 +197,8 @@ impl Supply for Archive {
     fn close(&mut self) {}
 }
 
-/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled: they may stand for none at all.
+/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled: they may stand for none at
+/// all.
 struct Coded {
     file: Borrowed,
     offset: u64,

@@ -25,15 +25,15 @@ use crate::{archive, encoding, memory, pg_compat};
 /// Bytes looked at. A header of 1600 columns, each name 63 characters of 4 bytes in quotes, fits.
 const LONGEST_HEADER: u64 = 1 << 20;
 
-/// What the fields of a record take at most, in multiples of its length: where each is empty, a list that grows by doubling has the
-/// old and the new place of a vector for each byte.
+/// What the fields of a record take at most, in multiples of its length: where each is empty, a list that grows by
+/// doubling has the old and the new place of a vector for each byte.
 const FIELDS_FACTOR: usize = 3 * size_of::<Vec<u8>>();
 
 /// What may come before a text in UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// COPY's options with what COPY is to do about the header, where that is to be found out: `options` says nothing of it.
-/// `columns` are those that are loaded, or null for all.
+/// COPY's options with what COPY is to do about the header, where that is to be found out: `options` says nothing of
+/// it. `columns` are those that are loaded, or null for all.
 ///
 /// # Errors
 /// Raises that the file can be read only once.
@@ -187,8 +187,8 @@ unsafe fn first_record_of(options: Words, source: Source) -> Option<FirstRecord>
     Some(first_record::first_record(&start, at_end, delimiter, quote, escape))
 }
 
-/// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at without taking its
-/// bytes away.
+/// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at
+/// without taking its bytes away.
 ///
 /// # Safety
 /// The source's name must be a C string.

@@ -22,10 +22,11 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::call::Call;
-use crate::infer::{self, Failure, Opened, Request};
+use crate::infer::{self, Request, Schema};
 use crate::load;
 use crate::options::{Source, raise, report};
 use crate::referee::shim;
+use crate::text;
 pub(crate) use from_copy::{creates_table, from_copy};
 use plan::{Plan, Wishes};
 
@@ -55,31 +56,30 @@ pub(crate) fn import(call: &Call) -> pg_sys::Datum {
     };
     // SAFETY: nothing here has a destructor but what `planned` lets go of before it returns.
     unsafe {
-        let opened = Opened::open(&request);
-        match planned(&opened, &wishes) {
-            Ok(plan) => {
-                opened.close();
-                pg_sys::Datum::from(carry_out(plan, request.source(), load::schema_of(call)).cast_signed())
-            }
-            Err(failure) => infer::fail(failure, &opened),
-        }
+        let plan = planned(&request, &wishes);
+        let (source, _) = text::look(request.source(), request.copy_options());
+        pg_sys::Datum::from(carry_out(plan, source, load::schema_of(call)).cast_signed())
     }
 }
 
-/// Looks through the file and makes the plan.
+/// Looks through the files and makes the plan.
 ///
 /// # Errors
-/// A [`Failure`].
-fn planned(opened: &Opened, wishes: &Wishes) -> Result<*mut Plan, Failure> {
-    let schema = infer::schema_of(opened)?;
+/// Raises what [`Schema::infer`] does, that there is nothing to make a table of, and that the table's schema does not do.
+///
+/// # Safety
+/// As for [`Schema::infer`].
+unsafe fn planned(request: &Request, wishes: &Wishes) -> *mut Plan {
+    // SAFETY: the caller's promise.
+    let schema = unsafe { Schema::infer(request) };
     if schema.columns.is_empty() {
-        return Err(Failure::Said(Box::new(report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the file is empty"))));
+        raise(report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the file is empty"));
     }
     if schema.encoding.is_none() {
-        let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "cannot load a file in UTF-16");
-        return Err(Failure::Said(Box::new(error.set_hint("Recode it, with iconv for example."))));
+        let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "the file seems to be in UTF-16");
+        raise(error.set_hint("It has no byte order mark: say encoding => 'UTF16LE' or 'UTF16BE'."));
     }
-    Ok(Plan::of(&schema, opened, wishes))
+    Plan::of(&schema, request, wishes)
 }
 
 /// Creates the table, loads it, and converts what could only be loaded as text.

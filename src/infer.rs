@@ -2,20 +2,25 @@
 //! creates and what IMPORT FOREIGN SCHEMA tells.
 //!
 //! 1. [`source`] lets COPY check the options that were given and open the file, so whatever is wrong with either is
-//!    said in COPY's words.
+//!    said in COPY's words. A compressed file is then read by [`content`].
 //! 2. [`look`] reads the file's beginning for what was not given, and surveys its records: in this process those of a
 //!    small file, else on the threads of a worker ([`survey`]).
-//! 3. [`schema`] puts the findings into SQL's words.
+//! 3. [`together`] makes one of what several files hold.
+//! 4. [`schema`] puts the findings into SQL's words.
 //!
 //! Only who may read files on the server comes as far as that.
 
 #![expect(unsafe_code, reason = "answers PostgreSQL's executor, which passes pointers")]
 
+mod content;
 mod look;
 mod preview;
 mod schema;
 mod source;
 mod survey;
+mod together;
+
+use std::io;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -23,11 +28,11 @@ use pgrx::prelude::*;
 use crate::call::Call;
 use crate::options::{raise, report};
 use crate::referee::shim;
-
-pub(crate) use look::{Failure, Sample};
+use look::Failure;
 pub(crate) use preview::preview;
 pub(crate) use schema::{Schema, SchemaColumn};
-pub(crate) use source::{Opened, Request};
+use source::Opened;
+pub(crate) use source::Request;
 
 /// The arguments of `fastcsv_infer`, numbered as `sql/` declares them.
 enum Argument {
@@ -74,16 +79,9 @@ impl Request {
 pub(crate) fn infer(call: &Call) -> pg_sys::Datum {
     let mut request = Request::read(call, "fastcsv_infer", Argument::Filename as usize, Argument::Delimiter as usize);
     request.most = sample_rows(call, Argument::SampleRows as usize);
-    // SAFETY: nothing here has a destructor while the file is opened.
-    let opened = unsafe { Opened::open(&request) };
-    match schema_of(&opened) {
-        // SAFETY: the file is not used any more.
-        Ok(schema) => unsafe {
-            opened.close();
-            call.rows(schema.columns.iter().enumerate().map(|(index, column)| row(&schema, index, column)))
-        },
-        Err(failure) => fail(failure, &opened),
-    }
+    // SAFETY: nothing here has a destructor while files are opened.
+    let schema = unsafe { Schema::infer(&request) };
+    call.rows(schema.columns.iter().enumerate().map(|(index, column)| row(&schema, index, column)))
 }
 
 /// The argument that says how many records are looked at.
@@ -97,20 +95,16 @@ pub(crate) fn sample_rows(call: &Call, argument: usize) -> Option<u64> {
     })
 }
 
-/// Looks through a whole file.
-///
-/// # Errors
-/// A [`Failure`].
-pub(crate) fn schema_of(opened: &Opened) -> Result<Schema, Failure> {
-    let sample = Sample::of(opened)?;
-    let looked = look::through(opened, sample)?;
-    Ok(Schema::of(opened, looked))
-}
-
 /// Raises what went wrong. By now nothing is alive on the frames below that has a destructor.
-pub(crate) fn fail(failure: Failure, opened: &Opened) -> ! {
+fn fail(failure: Failure, opened: &Opened) -> ! {
     let name = opened.request.filename;
     match failure {
+        Failure::Read(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let detail = shim::palloced(&error.to_string());
+            drop(error);
+            // SAFETY: both are C strings.
+            unsafe { shim::raise_damaged(name, detail) }
+        }
         Failure::Read(error) => shim::raise_read_error(&error, name),
         // SAFETY: the file is still open.
         Failure::Overwritten => unsafe { crate::referee::Referee::raise_overwritten(opened.referee) },

@@ -208,7 +208,6 @@ pub(crate) unsafe fn load_file(
     // SAFETY: the caller's promise.
     unsafe {
         let none = std::ptr::null_mut();
-        let statement = statement::copy_from(target, source.name.cast_mut(), none, options);
         let may_read_files = source.is_spooled || may_read_server_files();
         if may_read_files {
             pg_sys::LockRelationOid(target, pg_sys::RowExclusiveLock.cast_signed());
@@ -218,7 +217,17 @@ pub(crate) unsafe fn load_file(
         {
             raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, format!("cannot load a new table: {owner}")));
         }
-        let beyond = Beyond { files: Files::One, ..Beyond::NOTHING };
+        let names = if may_read_files { files::names_of(source) } else { std::ptr::null_mut() };
+        let (files, filename) = match names.is_null() {
+            true => (Files::One, source.name),
+            false => (Files::Named(names), pg_sys::list_nth(names, 0).cast_const().cast()),
+        };
+        let (source, options) = match may_read_files && names.is_null() {
+            true => text::look(source, options),
+            false => (source, options),
+        };
+        let statement = statement::copy_from(target, filename.cast_mut(), none, options);
+        let beyond = Beyond { files, is_load: true, ..Beyond::NOTHING };
         let load = allocate(target, schema, may_read_files, source, beyond, statement, None);
         if source.is_spooled { run_spooled(load) } else { run(load) }
     }

@@ -610,16 +610,6 @@ impl Referee {
         }
     }
 
-    /// The referee whose COPY asks for bytes: its callback carries no argument of its own, and while all rows are inserted triggers may
-    /// read something else.
-    ///
-    /// # Safety
-    /// Must be called from COPY's data source callback.
-    unsafe fn reading() -> *mut Self {
-        // SAFETY: the caller's promise. The context below COPY's is a field of the referee.
-        unsafe { PositionContext::below_copy().byte_sub(offset_of!(Self, position)).cast() }
-    }
-
     /// COPY was shown a relation that may have columns behind those of the real one, which rows are wanted of.
     ///
     /// # Safety
@@ -677,6 +667,16 @@ impl Referee {
             // SAFETY: `fix` was promised so many, that live as long.
             false => unsafe { std::slice::from_raw_parts(self.fixed, self.fixed_count) },
         }
+    }
+
+    /// The referee whose COPY asks for bytes: its callback carries no argument of its own, and while all rows are inserted triggers may
+    /// read something else.
+    ///
+    /// # Safety
+    /// Must be called from COPY's data source callback.
+    unsafe fn reading() -> *mut Self {
+        // SAFETY: the caller's promise. The context below COPY's is a field of the referee.
+        unsafe { PositionContext::below_copy().byte_sub(offset_of!(Self, position)).cast() }
     }
 
     /// Puts COPY's error context above ours above `outer`.

@@ -1,8 +1,8 @@
 //! Where a file's text begins, and whether its bytes are the text: byte order marks, and UTF-16.
 //!
-//! COPY takes a byte order mark for the beginning of the first value, and knows no UTF-16. Where the user wants it, or where the statement is not one
-//! that COPY could run, a mark is left out, and a file that is in UTF-16 is recoded to UTF-8 on its way to COPY's parser and the threads, as a
-//! compressed one is decompressed ([`crate::archive`]).
+//! COPY takes a byte order mark for the beginning of the first value, and knows no UTF-16. Where the user wants it, or
+//! where the statement is not one that COPY could run, a mark is left out, and a file that is in UTF-16 is recoded to
+//! UTF-8 on its way to COPY's parser and the threads, as a compressed one is decompressed ([`crate::archive`]).
 
 #![expect(unsafe_code, reason = "reads lists of options, and files named by C strings")]
 
@@ -22,7 +22,8 @@ use crate::stream;
 /// Bytes of a text's beginning that tell.
 const HEAD: u64 = 4;
 
-/// The first bytes of the text in an open file, up to so many. What is wrong with a compressed file is told by who reads on.
+/// The first bytes of the text in an open file, up to so many. What is wrong with a compressed file is told by who
+/// reads on.
 ///
 /// # Errors
 /// Those of the system.
@@ -37,8 +38,8 @@ pub(crate) fn text_of(source: &Source, file: File, most: u64) -> io::Result<Vec<
     Ok(text)
 }
 
-/// Looks at the beginning of the source's file: the source and COPY's options as they are then. What the source says of a mark is true from then
-/// on: that there is one, which is left out.
+/// Looks at the beginning of the source's file: the source and COPY's options as they are then. What the source says of
+/// a mark is true from then on: that there is one, which is left out.
 ///
 /// # Safety
 /// The source's name must be a C string, or null; the list one of DefElems.
@@ -102,8 +103,8 @@ pub(crate) unsafe fn is_utf16_option(option: *mut pg_sys::DefElem) -> bool {
     }
 }
 
-/// Does the encoding's name stand for UTF-16, and in which order, if it says so? As with PostgreSQL's own names, nothing but letters and
-/// digits counts.
+/// Does the encoding's name stand for UTF-16, and in which order, if it says so? As with PostgreSQL's own names,
+/// nothing but letters and digits counts.
 fn order_by_name(name: &CStr) -> Option<Option<Endian>> {
     let letters = name.to_bytes().iter().filter(|byte| byte.is_ascii_alphanumeric());
     match &letters.map(u8::to_ascii_lowercase).collect::<Vec<u8>>()[..] {

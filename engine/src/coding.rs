@@ -1,7 +1,8 @@
 //! Files whose bytes are not the text yet: compressed ([`decompress`](crate::decompress)), in UTF-16, or both.
 //!
-//! What comes out is UTF-8. What is no character in UTF-16 (half a pair of surrogates, half a unit at the end) comes out as bytes that are none in UTF-8, for
-//! whoever checks these to find. A byte order mark says which byte of a unit comes first and is no part of the text.
+//! What comes out is UTF-8. What is no character in UTF-16 (half a pair of surrogates, half a unit at the end) comes
+//! out as bytes that are none in UTF-8, for whoever checks these to find. A byte order mark says which byte of a unit
+//! comes first and is no part of the text.
 
 use std::io::{self, Read};
 
@@ -243,7 +244,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_comes_back(text in "(.|\n|\u{feff}|[😀-🙏]|[a-z,]){0,60}", big in any::<bool>(), marked in any::<bool>(), piece in 1_usize..9, most in 1_usize..9) {
+        fn any_text_comes_back(
+            text in "(.|\n|\u{feff}|[😀-🙏]|[a-z,]){0,60}",
+            big in any::<bool>(),
+            marked in any::<bool>(),
+            piece in 1_usize..9,
+            most in 1_usize..9,
+        ) {
             let endian = if big { Endian::Big } else { Endian::Little };
             let mark = if marked || text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
             let found = recoded(endian, &utf16(&format!("{mark}{text}"), endian), piece, most);

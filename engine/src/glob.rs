@@ -1,12 +1,40 @@
 //! File name patterns: `*`, `?` and `[...]`, byte by byte.
 //!
-//! A pattern is for one part of a path, between slashes. `*` stands for any bytes, `?` for one, `[abc0-9]` for one of these and `[!abc]`
-//! or `[^abc]` for one that is none of these; a `]` that comes first in brackets is one of them. A `[` without its `]` stands for itself,
-//! and `\` takes its meaning from what follows. A name that begins with a dot is matched by a pattern that begins with one.
+//! A pattern is for one part of a path, between slashes. `*` stands for any bytes, `?` for one, `[abc0-9]` for one of
+//! these and `[!abc]` or `[^abc]` for one that is none of these; a `]` that comes first in brackets is one of them. A
+//! `[` without its `]` stands for itself, and `\` takes its meaning from what follows. A name that begins with a dot is
+//! matched by a pattern that begins with one.
 
 /// Might the bytes be a pattern rather than a name?
 pub fn is_pattern(name: &[u8]) -> bool {
     name.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
+}
+
+/// What a pattern says of a name, piece by piece; what it leaves open is left out.
+pub fn fixed(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = vec![Vec::new()];
+    for piece in Pattern::new(text).pieces {
+        match piece {
+            Piece::Byte(byte) => parts.last_mut().expect("there is one").push(byte),
+            Piece::AnyByte | Piece::AnyBytes | Piece::OneOf(_) => parts.push(Vec::new()),
+        }
+    }
+    parts
+}
+
+/// A name as the pattern that matches it and nothing else.
+pub fn escaped(name: &[u8]) -> Vec<u8> {
+    if !is_pattern(name) {
+        return name.to_vec();
+    }
+    let mut pattern = Vec::new();
+    for &byte in name {
+        if matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+            pattern.push(b'\\');
+        }
+        pattern.push(byte);
+    }
+    pattern
 }
 
 /// A pattern, taken apart.
@@ -144,6 +172,15 @@ mod tests {
                 assert!(!pattern.matches(name.as_bytes()), "{pattern:?} {name}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_pattern_leaves_open_is_left_out() {
+        let fixed = |pattern: &str| fixed(pattern.as_bytes()).concat();
+        assert_eq!(fixed("trips-*-[12]?.csv"), b"trips--.csv");
+        assert_eq!(fixed("*"), b"");
+        assert!(Pattern::new(&escaped(b"a*b[c]?\\")).matches(b"a*b[c]?\\"));
+        assert!(!Pattern::new(&escaped(b"a*b")).matches(b"axb"));
     }
 
     /// The same question asked plainly.

@@ -1,34 +1,29 @@
 //! IMPORT FOREIGN SCHEMA: a foreign table for each file of a folder, or of those that match a pattern, with its columns
-//! and options as [`crate::infer`] finds them.
+//! and options as [`crate::infer`] finds them; or one for all of them. Which files are meant is told by [`tables`].
 //!
 //! A foreign table's dates are read under the `DateStyle` of whoever reads it, and its numbers by `numeric` alone. So a
 //! column whose texts mean something only if they are read in another way (31/01/2024, 1,5) is text.
 
 #![expect(unsafe_code, reason = "a callback that reads a statement's nodes and returns a list of C strings")]
 
-use std::ffi::{CStr, CString, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+mod tables;
 
-use fastcsv_engine::infer::{Reading, Type, names};
+use std::ffi::{CStr, c_char};
+
+use fastcsv_engine::infer::{Reading, Type};
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
-use crate::import::{c_string, literal, quoted, table_name};
-use crate::infer::{self, Opened, Request, Schema, SchemaColumn};
+use crate::import::{c_string, literal, quoted};
+use crate::infer::{Request, Schema, SchemaColumn};
 use crate::options::{Source, raise, report};
 use crate::referee::shim;
 use crate::{confine, load};
-
-/// The names of files that a folder's tables are made of, as their endings.
-const ENDINGS: [&str; 5] = ["csv", "tsv", "tab", "psv", "txt"];
-
-/// Endings that say how a file is compressed; what is before them counts.
-const COMPRESSIONS: [&str; 4] = ["gz", "bz2", "xz", "zst"];
+use tables::Table;
 
 /// The statement's options.
-const OPTIONS: [&CStr; 8] =
-    [c"path", c"delimiter", c"quote", c"escape", c"null", c"header", c"encoding", c"sample_rows"];
+const OPTIONS: [&CStr; 9] =
+    [c"path", c"one_table", c"delimiter", c"quote", c"escape", c"null", c"header", c"encoding", c"sample_rows"];
 
 /// ImportForeignSchema: the CREATE FOREIGN TABLE statements.
 #[pg_guard]
@@ -39,21 +34,24 @@ pub(super) unsafe extern "C-unwind" fn import(
     // SAFETY: PostgreSQL passes a statement and the oid of a server of this wrapper. While a file is looked at, only
     // what a raised error may leave behind is alive here.
     unsafe {
-        let (path, request) = options(statement);
-        let pattern = path.unwrap_or((*statement).remote_schema);
-        load::require_read_server_files(pattern);
-        confine::check(Source::file(pattern));
+        let Asked { path, one_table, request } = options(statement);
+        let path = path.unwrap_or((*statement).remote_schema);
+        load::require_read_server_files(path);
+        confine::check(Source::file(path));
         let server_name = (*pg_sys::GetForeignServer(server)).servername;
         let mut statements = std::ptr::null_mut();
-        let files = tables(pattern);
-        for index in 0..pg_sys::list_length(files) {
-            let file: *mut File = pg_sys::list_nth(files, index).cast();
-            if !pg_sys::IsImportableForeignTable((*file).table, statement) {
+        let found = match one_table {
+            Some(table) => tables::one(path, table),
+            None => tables::each(path),
+        };
+        for index in 0..pg_sys::list_length(found) {
+            let Table { filename, name } = *pg_sys::list_nth(found, index).cast::<Table>();
+            if !pg_sys::IsImportableForeignTable(name, statement) {
                 continue;
             }
             pgrx::check_for_interrupts!();
-            let request = Request { filename: (*file).name, ..request };
-            let create = create_statement(&request, (*file).table, server_name);
+            let request = Request { filename, ..request };
+            let create = create_statement(&request, name, server_name);
             if !create.is_null() {
                 statements = pg_sys::lappend(statements, create.cast_mut().cast());
             }
@@ -62,22 +60,25 @@ pub(super) unsafe extern "C-unwind" fn import(
     }
 }
 
-/// A file, and the name of its table, in PostgreSQL's memory.
-struct File {
-    name: *mut c_char,
-    table: *const c_char,
+/// What the statement's options say.
+struct Asked {
+    /// Another place for the path, which as a name is cut after 63 bytes.
+    path: Option<*mut c_char>,
+    /// The name of the one table for all files.
+    one_table: Option<*mut c_char>,
+    /// What is known of the files.
+    request: Request,
 }
 
-/// The statement's options: another place for the path, which as a name is cut after 63 bytes, and what is known of the
-/// files.
+/// Reads the statement's options.
 ///
 /// # Errors
 /// Raises that there is no such option, or what is wrong with its value.
 ///
 /// # Safety
 /// The statement must be alive.
-unsafe fn options(statement: *mut pg_sys::ImportForeignSchemaStmt) -> (Option<*mut c_char>, Request) {
-    let mut path = None;
+unsafe fn options(statement: *mut pg_sys::ImportForeignSchemaStmt) -> Asked {
+    let (mut path, mut one_table) = (None, None);
     let mut request = Request::of_file(std::ptr::null_mut());
     // SAFETY: the caller's promise; options are DefElems.
     unsafe {
@@ -85,6 +86,7 @@ unsafe fn options(statement: *mut pg_sys::ImportForeignSchemaStmt) -> (Option<*m
             let value = pg_sys::defGetString(option);
             match CStr::from_ptr((*option).defname).to_bytes() {
                 b"path" => path = Some(value),
+                b"one_table" => one_table = Some(value),
                 b"delimiter" => request.delimiter = Some(value),
                 b"quote" => request.quote = Some(value),
                 b"escape" => request.escape = Some(value),
@@ -101,7 +103,7 @@ unsafe fn options(statement: *mut pg_sys::ImportForeignSchemaStmt) -> (Option<*m
             }
         }
     }
-    (path, request)
+    Asked { path, one_table, request }
 }
 
 /// # Safety
@@ -118,91 +120,7 @@ unsafe fn rows(value: *const c_char) -> u64 {
     }
 }
 
-/// The files that a path means, in the order of their names, each with its table's name: a list of [`File`].
-///
-/// # Errors
-/// Raises that there is none.
-///
-/// # Safety
-/// The path must be a C string.
-unsafe fn tables(path: *const c_char) -> *mut pg_sys::List {
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) };
-    let mut files = match Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())) {
-        folder if folder.is_dir() => in_folder(folder),
-        _ => matching(path),
-    };
-    // A pattern may lead elsewhere, and nobody is told of what is there.
-    // SAFETY: a C string.
-    files.retain(|file| unsafe { confine::allows(Source::file(c_string(file.as_os_str().as_bytes()))) });
-    files.sort();
-    if files.is_empty() {
-        let message = format!("no file matches \"{}\"", path.to_string_lossy());
-        let error = report(PgSqlErrorCode::ERRCODE_UNDEFINED_FILE, message);
-        raise(error.set_hint(
-            "The remote schema is a folder, a file or a pattern such as \"/data/*.csv\". \
-                              Names longer than 63 bytes are cut off; give them as OPTIONS (path '...').",
-        ));
-    }
-    let found: Vec<CString> = files.iter().filter_map(|file| CString::new(file.as_os_str().as_bytes()).ok()).collect();
-    let base = |file: &CString| {
-        // SAFETY: both are C strings.
-        unsafe { CStr::from_ptr(table_name(file.as_ptr())) }.to_string_lossy().into_owned()
-    };
-    // Two files may come to the same name.
-    let names = names::names(&found.iter().map(base).collect::<Vec<_>>(), false);
-    let mut list = std::ptr::null_mut();
-    for (file, name) in found.iter().zip(names) {
-        // SAFETY: palloc returns memory large and aligned enough; the strings are copied.
-        unsafe {
-            let place: *mut File = pg_sys::palloc(size_of::<File>()).cast();
-            place.write(File { name: pg_sys::pstrdup(file.as_ptr()), table: c_string(name.as_bytes()) });
-            list = pg_sys::lappend(list, place.cast());
-        }
-    }
-    list
-}
-
-/// The files of a folder that look like tables.
-fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let is_ending = |path: &Path, endings: &[&str]| {
-        path.extension().is_some_and(|found| endings.iter().any(|ending| found.eq_ignore_ascii_case(ending)))
-    };
-    let looks_like_table = |path: &PathBuf| {
-        let plain = match is_ending(path, &COMPRESSIONS) {
-            true => path.with_extension(""),
-            false => path.clone(),
-        };
-        is_ending(&plain, &ENDINGS) && path.is_file()
-    };
-    match std::fs::read_dir(folder) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(looks_like_table).collect(),
-        Err(error) => {
-            let message = format!("could not open directory \"{}\": {error}", folder.display());
-            raise(report(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message))
-        }
-    }
-}
-
-/// The files that match a pattern.
-fn matching(pattern: &CStr) -> Vec<PathBuf> {
-    // SAFETY: a glob_t may be all zero; what glob has filled in is read while it is alive, and then freed.
-    unsafe {
-        let mut found: libc::glob_t = std::mem::zeroed();
-        let mut files = Vec::new();
-        if libc::glob(pattern.as_ptr(), libc::GLOB_NOSORT, None, &mut found) == 0 {
-            for index in 0..found.gl_pathc {
-                let path = CStr::from_ptr(*found.gl_pathv.add(index)).to_bytes();
-                files.push(PathBuf::from(std::ffi::OsStr::from_bytes(path)));
-            }
-        }
-        libc::globfree(&mut found);
-        files.retain(|file| file.is_file());
-        files
-    }
-}
-
-/// The CREATE FOREIGN TABLE for a file, or null if there is nothing to make a table of.
+/// The CREATE FOREIGN TABLE for a file or several, or null if there is nothing to make a table of.
 ///
 /// # Errors
 /// Raises what opening and reading the file raise.
@@ -211,15 +129,7 @@ fn matching(pattern: &CStr) -> Vec<PathBuf> {
 /// All must be C strings; nothing with a destructor may be alive on the caller's frames.
 unsafe fn create_statement(request: &Request, table: *const c_char, server: *const c_char) -> *const c_char {
     // SAFETY: the caller's promise.
-    unsafe {
-        let opened = Opened::open(request);
-        let statement = match infer::schema_of(&opened) {
-            Ok(schema) => statement_of(&schema, request.filename, table, server),
-            Err(failure) => infer::fail(failure, &opened),
-        };
-        opened.close();
-        statement
-    }
+    unsafe { statement_of(&Schema::infer(request), request.filename, table, server) }
 }
 
 /// The same, once the file was looked through.

@@ -14,11 +14,11 @@ use pgrx::{PgList, pg_sys};
 use super::plan::Wishes;
 use super::{carry_out, planned};
 use crate::client::Client;
-use crate::infer::{self, Opened, Request};
+use crate::infer::Request;
 use crate::options::{raise, report};
 use crate::referee::shim;
 use crate::stream::{self, Supply};
-use crate::{pg_compat, pg_raw};
+use crate::{pg_compat, pg_raw, text};
 
 /// The option, which is ours.
 const CREATE_TABLE: &CStr = c"create_table";
@@ -80,14 +80,9 @@ pub(crate) unsafe fn from_copy(statement: *mut pg_sys::CopyStmt) -> u64 {
             request.filename = pg_sys::pstrdup(pg_sys::FilePathName(file));
             request.is_spooled = true;
         }
-        let opened = Opened::open(&request);
-        let rows = match planned(&opened, &wishes) {
-            Ok(plan) => {
-                opened.close();
-                carry_out(plan, request.source(), std::ptr::null())
-            }
-            Err(failure) => infer::fail(failure, &opened),
-        };
+        let plan = planned(&request, &wishes);
+        let (source, _) = text::look(request.source(), request.copy_options());
+        let rows = carry_out(plan, source, std::ptr::null());
         if let Some(file) = spool {
             pg_sys::FileClose(file);
         }

@@ -2,13 +2,14 @@
 
 #![expect(unsafe_code, reason = "makes nodes and quotes names through PostgreSQL's C interface")]
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, OsStr, c_char};
 use std::path::Path;
 
+use fastcsv_engine::glob;
 use fastcsv_engine::infer::{Reading, Type, names};
 use pgrx::{PgList, pg_sys};
 
-use crate::infer::{Opened, Schema, SchemaColumn};
+use crate::infer::{Request, Schema, SchemaColumn};
 use crate::referee::shim;
 
 /// What the user wants of the table.
@@ -72,15 +73,15 @@ impl Order {
 }
 
 impl Plan {
-    /// The plan for a file.
+    /// The plan for the files that are asked for.
     ///
     /// # Errors
     /// Raises that there is no such schema, or none to create in.
-    pub(super) fn of(schema: &Schema, opened: &Opened, wishes: &Wishes) -> *mut Plan {
+    pub(super) fn of(schema: &Schema, request: &Request, wishes: &Wishes) -> *mut Plan {
         // SAFETY: names are C strings; everything is allocated in the current memory context, which lasts as long as
         // the call.
         unsafe {
-            let name = truncated(wishes.table.unwrap_or_else(|| table_name(opened.request.filename)));
+            let name = truncated(wishes.table.unwrap_or_else(|| table_name(request.filename)));
             let (namespace, target) = target(name, wishes);
             let orders: Vec<Order> = schema.columns.iter().filter_map(Order::of).collect();
             let first = orders.iter().filter(|order| **order == Order::DayFirst).count();
@@ -235,25 +236,46 @@ unsafe fn truncated(name: *mut c_char) -> *const c_char {
     }
 }
 
-/// The name for a table of a file's name, its folder and its usual endings left out.
+/// The name for a table of a file's name, its folder and its usual endings left out. Of a list the first counts, and of a pattern what is
+/// not left open; where that is nothing, the folder's name.
 ///
 /// # Safety
 /// The file's name must be a C string.
 pub(crate) unsafe fn table_name(filename: *const c_char) -> *mut c_char {
-    const ENDINGS: [&str; 11] = ["csv", "tsv", "txt", "tab", "psv", "dat", "data", "gz", "bz2", "xz", "zst"];
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(filename) }.to_string_lossy();
-    let mut base = Path::new(&*text).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    while let Some((stem, ending)) = base.rsplit_once('.')
-        && ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
-    {
-        base = stem.to_owned();
+    let is_file = Path::new(&*text).is_file();
+    let first = if is_file { &*text } else { text.split(',').next().unwrap_or_default().trim() };
+    let path = Path::new(first);
+    let part = |part: Option<&OsStr>| part.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut base = without_endings(part(path.file_name()));
+    if !is_file && glob::is_pattern(base.as_bytes()) {
+        base = String::from_utf8_lossy(&glob::fixed(base.as_bytes()).join(&b"_"[..])).into_owned();
+        if !base.contains(char::is_alphanumeric) {
+            base = part(path.parent().and_then(Path::file_name));
+        }
     }
     // SAFETY: reads a setting.
     let is_utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8.cast_signed();
     let name = names::names(&[base], !is_utf8).remove(0);
     let name = if name == "column_1" { "csv".to_owned() } else { name };
     c_string(name.as_bytes()).cast_mut()
+}
+
+/// A file's name without the usual endings.
+fn without_endings(mut name: String) -> String {
+    const ENDINGS: [&str; 11] = ["csv", "tsv", "txt", "tab", "psv", "dat", "data", "gz", "bz2", "xz", "zst"];
+    // A pattern may leave open what comes behind an ending.
+    let is_ending = |ending: &str| {
+        let ending = ending.trim_end_matches('*');
+        ending.is_empty() || ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+    };
+    while let Some((stem, ending)) = name.rsplit_once('.')
+        && is_ending(ending)
+    {
+        name.truncate(stem.len());
+    }
+    name
 }
 
 /// A text as an SQL literal.

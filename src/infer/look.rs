@@ -4,18 +4,20 @@ use std::io;
 
 use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::Dialect;
-use fastcsv_engine::infer::{Findings, Sniffed, SniffedEncoding, Surveyor, sniff};
+use fastcsv_engine::infer::{Findings, Given, Sniffed, SniffedEncoding, Surveyor, sniff};
 use fastcsv_engine::job::Syntax;
 use fastcsv_engine::locate::Checkpoint;
-use fastcsv_engine::pipeline::ReadAt;
 use fastcsv_engine::scan::Level;
 use fastcsv_engine::walk::Walker;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
+use super::content::{Content, InMemory};
 use super::source::Opened;
 use super::survey::{self, Survey};
-use crate::file::{Borrowed, Change, Stamp};
+use crate::file::{Change, Stamp};
+use crate::header::BYTE_ORDER_MARK;
+use crate::last_run::Run;
 use crate::options::report;
 use crate::{memory, pg_compat, settings, types};
 
@@ -44,7 +46,20 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn out_of_memory() -> Failure {
+impl Failure {
+    /// A file that is not as it should be.
+    pub(super) fn bad_file(message: String) -> ErrorReport {
+        report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, message)
+    }
+}
+
+impl From<ErrorReport> for Failure {
+    fn from(error: ErrorReport) -> Failure {
+        Failure::Said(Box::new(error))
+    }
+}
+
+pub(super) fn out_of_memory() -> Failure {
     Failure::Read(io::ErrorKind::OutOfMemory.into())
 }
 
@@ -53,38 +68,53 @@ pub(crate) struct Sample {
     pub(crate) sniffed: Sniffed,
     /// The settings that texts are read by.
     pub(crate) settings: Settings,
-    /// Bytes looked at.
-    length: usize,
+    /// Bytes looked at, and whether there are no more.
+    pub(super) length: usize,
+    pub(super) is_whole: bool,
+    /// Where the second record starts.
+    behind_first: Checkpoint,
     /// What the file was like then.
-    stamp: Stamp,
+    pub(super) stamp: Stamp,
 }
 
 impl Sample {
-    /// Looks at the beginning of a file.
+    /// Looks at the beginning of a file, of which something is known.
     ///
     /// # Errors
     /// A [`Failure`].
-    pub(crate) fn of(opened: &Opened) -> Result<Sample, Failure> {
-        let file = opened.file();
-        let stamp = file.stamp()?;
-        let (given, settings) = (opened.given(), types::settings());
+    pub(crate) fn of(opened: &Opened, given: &Given) -> Result<Sample, Failure> {
+        let stamp = opened.file().stamp()?;
+        let settings = types::settings();
         for most in [SAMPLE, LONG_SAMPLE] {
-            memory::expect_room(SAMPLE_FACTOR * most.min(usize::try_from(stamp.size).unwrap_or(most)));
-            let bytes = read_start(&file, stamp.size, most)?;
-            let is_whole = bytes.len() as u64 == stamp.size;
+            let mut bytes = Vec::new();
+            let is_whole = Content::of(opened, stamp, 0)?.fill(&mut bytes, most)?;
+            memory::expect_room(SAMPLE_FACTOR * bytes.len());
             let data = before_end_marker(&bytes);
             let is_all = is_whole || data.len() < bytes.len();
-            let sniffed = sniff(data, is_all, &given, &settings).map_err(|_| out_of_memory())?;
+            let sniffed = sniff(data, is_all, given, &settings).map_err(|_| out_of_memory())?;
             if !sniffed.first.is_empty() || data.is_empty() {
-                return Ok(Sample { sniffed, settings, length: bytes.len(), stamp });
+                let mut sample =
+                    Sample { sniffed, settings, length: bytes.len(), is_whole, behind_first: Checkpoint::START, stamp };
+                if !data.is_empty() {
+                    sample.behind_first = behind_first(&sample.dialect()?, data)?;
+                }
+                return Ok(sample);
             }
             if is_whole {
                 break;
             }
         }
-        let error =
-            report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the end of the file's first record was not found");
-        Err(Failure::Said(Box::new(error.set_detail("A quote may open in it and never close."))))
+        let error = Failure::bad_file("the end of the file's first record was not found".to_owned());
+        Err(error.set_detail("A quote may open in it and never close.").into())
+    }
+
+    /// Where the first record behind the header starts; without one, behind a byte order mark.
+    pub(super) fn start(&self) -> Checkpoint {
+        match (self.sniffed.header, self.has_bom()) {
+            (true, _) => self.behind_first,
+            (false, true) => Checkpoint { byte: BYTE_ORDER_MARK.len() as u64, ..Checkpoint::START },
+            (false, false) => Checkpoint::START,
+        }
     }
 
     /// Is the file in UTF-16?
@@ -97,23 +127,11 @@ impl Sample {
         self.sniffed.encoding == Some(SniffedEncoding::Utf8Bom)
     }
 
-    /// The file's size.
-    pub(super) fn size(&self) -> u64 {
-        self.stamp.size
-    }
-
-    /// The syntax in the worker's words.
-    pub(super) fn syntax(&self) -> Syntax {
+    /// The syntax in the worker's words, with the text of NULL.
+    fn syntax(&self, null: &[u8]) -> Syntax {
         let Sniffed { delimiter, quote, escape, line_end, .. } = self.sniffed;
-        Syntax {
-            delimiter,
-            quote,
-            escape,
-            line_end,
-            null: self.sniffed.null.clone(),
-            default: None,
-            has_end_marker: pg_compat::CSV_HAS_END_MARKER,
-        }
+        let has_end_marker = pg_compat::CSV_HAS_END_MARKER;
+        Syntax { delimiter, quote, escape, line_end, null: null.to_vec(), default: None, has_end_marker }
     }
 
     /// The dialect.
@@ -123,95 +141,86 @@ impl Sample {
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
         self.sniffed.dialect().ok_or_else(|| {
             let message = "delimiter, quote and escape do not fit together";
-            Failure::Said(Box::new(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)))
+            report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message).into()
         })
     }
 }
 
-/// What there is to say about a file.
-pub(crate) struct Looked {
-    pub(crate) sample: Sample,
-    /// What its records hold, without the header.
-    pub(crate) findings: Findings,
-    /// Line ends before the first of them.
-    pub(crate) lines_before: u64,
-    /// Whether the survey ended before the file did, at a record that has no end.
-    pub(crate) is_cut_off: bool,
-    /// The bytes surveyed, if that is only the file's beginning.
-    pub(crate) only: Option<usize>,
+/// Where the second record starts.
+fn behind_first(dialect: &Dialect, beginning: &[u8]) -> io::Result<Checkpoint> {
+    let mut walker = Walker::new(dialect, level(), Checkpoint::START, beginning.len() as u64);
+    walker.step(&InMemory(beginning))?;
+    Ok(walker.at())
 }
 
-/// Looks through a file of which the beginning is known.
+/// How a file's records are to be taken, where that is not its own business.
+pub(super) struct Terms<'t> {
+    /// Fields of a record.
+    pub(super) fields: usize,
+    /// The text of NULL, and whether nothing else may be it.
+    pub(super) null: &'t [u8],
+    pub(super) null_is_certain: bool,
+}
+
+/// What there is to say about a file.
+pub(super) struct Looked {
+    /// What its records hold, without the header.
+    pub(super) findings: Findings,
+    /// Whether the survey ended before the file did, at a record that has no end.
+    pub(super) is_cut_off: bool,
+    /// Line ends before the first record.
+    pub(super) lines_before: u64,
+    /// Whether only the beginning was looked at that is the sample.
+    pub(super) is_sample: bool,
+    pub(super) run: Run,
+}
+
+/// Looks through a file of which the beginning is known, and is not empty.
 ///
 /// # Errors
 /// A [`Failure`].
-pub(super) fn through(opened: &Opened, mut sample: Sample) -> Result<Looked, Failure> {
+pub(super) fn through(opened: &Opened, sample: &mut Sample, terms: &Terms<'_>) -> Result<Looked, Failure> {
     let dialect = sample.dialect()?;
-    if sample.sniffed.first.is_empty() {
-        let findings = Findings::default();
-        return Ok(Looked { sample, findings, lines_before: 0, is_cut_off: false, only: None });
-    }
     if let Some(recoded) = sample.sniffed.recoded.take() {
-        return through_recoded(&dialect, sample, &recoded);
+        return through_recoded(&dialect, sample, terms, &recoded);
     }
-    let file = opened.file();
-    let start = start_of_data(&file, &dialect, &sample)?;
-    let null_is_certain = opened.request.null.is_some() || !sample.sniffed.null.is_empty();
-    let mut job = Survey {
-        syntax: sample.syntax(),
-        fields: sample.sniffed.first.len(),
-        null_is_certain,
-        settings: &sample.settings,
-        start: start.byte,
-        size: sample.stamp.size,
-        most: opened.request.most,
-    };
-    let (mut findings, mut is_cut_off) = survey::run(&job, &dialect, &file)?;
-    if !null_is_certain && let Some(word) = findings.null_word() {
-        // The beginning did not show it. What is NULL now was counted as a value.
-        job.syntax.null = word.as_bytes().to_vec();
-        job.null_is_certain = true;
-        (findings, is_cut_off) = survey::run(&job, &dialect, &file)?;
-        sample.sniffed.null = word.as_bytes().to_vec();
+    let job = Survey { opened, sample, dialect: &dialect, syntax: sample.syntax(terms.null), terms };
+    let surveyed = survey::run(&job);
+    let is_damaged = matches!(&surveyed, Err(Failure::Read(error)) if error.kind() == io::ErrorKind::InvalidData);
+    if surveyed.is_ok() || is_damaged {
+        match sample.stamp.change(opened.file().stamp()?) {
+            Some(Change::Shorter) => return Err(Failure::Read(io::ErrorKind::UnexpectedEof.into())),
+            Some(Change::Overwritten) if !is_damaged => return Err(Failure::Overwritten),
+            Some(Change::Overwritten) | None => {}
+        }
     }
-    match sample.stamp.change(file.stamp()?) {
-        None => {}
-        Some(Change::Shorter) => return Err(Failure::Read(io::ErrorKind::UnexpectedEof.into())),
-        Some(Change::Overwritten) => return Err(Failure::Overwritten),
-    }
-    Ok(Looked { sample, findings, lines_before: start.line - 1, is_cut_off, only: None })
+    let (findings, is_cut_off, run) = surveyed?;
+    Ok(Looked { findings, is_cut_off, lines_before: sample.start().line - 1, is_sample: false, run })
 }
 
 /// Looks through the beginning of a file that is in UTF-16.
-fn through_recoded(dialect: &Dialect, sample: Sample, recoded: &[u8]) -> Result<Looked, Failure> {
+fn through_recoded(dialect: &Dialect, sample: &Sample, terms: &Terms<'_>, recoded: &[u8]) -> Result<Looked, Failure> {
     let text = recoded.strip_prefix("\u{feff}".as_bytes()).unwrap_or(recoded);
-    let Sniffed { first, null, line_end, .. } = &sample.sniffed;
-    let surveyor = Surveyor::new(dialect, Level::detect(), first.len(), null, true, &sample.settings);
+    let Sniffed { line_end, header, .. } = sample.sniffed;
+    let surveyor = Surveyor::new(dialect, Level::detect(), terms.fields, terms.null, true, &sample.settings);
     let surveyor = surveyor.map_err(|_| out_of_memory())?;
     let mut surveyor = surveyor.with_end_marker(pg_compat::CSV_HAS_END_MARKER);
     let mut start = 0;
-    if sample.sniffed.header {
+    if header {
         start = surveyor.take(text, text.len(), 1).map_err(|_| out_of_memory())?;
     }
     let lines_before = surveyor.findings().lines;
     surveyor.clear();
-    let whole = if sample.length as u64 == sample.stamp.size && !text.ends_with(line_end.bytes()) {
+    let whole = if sample.is_whole && !text.ends_with(line_end.bytes()) {
         [&text[start..], line_end.bytes()].concat()
     } else {
         text[start..].to_vec()
     };
     surveyor.take(&whole, whole.len(), u64::MAX).map_err(|_| out_of_memory())?;
-    let only = (sample.length as u64 != sample.stamp.size).then_some(sample.length);
-    Ok(Looked { findings: surveyor.into_findings(), sample, lines_before, is_cut_off: false, only })
-}
-
-/// Where the first record behind the header starts.
-fn start_of_data(file: &Borrowed, dialect: &Dialect, sample: &Sample) -> Result<Checkpoint, Failure> {
-    let mut walker = Walker::new(dialect, Level::detect(), Checkpoint::START, sample.stamp.size);
-    if sample.sniffed.header {
-        walker.step(&Interruptible(file))?;
-    }
-    Ok(walker.at())
+    let findings = surveyor.into_findings();
+    let (rows, bytes) = (findings.records, Some(sample.length as u64));
+    let run = Run { rows, bytes, ..survey::serial("the file is in UTF-16") };
+    Ok(Looked { findings, is_cut_off: false, lines_before, is_sample: !sample.is_whole, run })
 }
 
 /// What comes before an end-of-data marker, where this version of COPY has one. A look at the beginning need not tell one from such a line
@@ -226,33 +235,6 @@ fn before_end_marker(bytes: &[u8]) -> &[u8] {
     };
     let markers = bytes.windows(2).enumerate().filter(|(_, pair)| *pair == b"\\.");
     markers.map(|(place, _)| place).find(is_line).map_or(bytes, |place| &bytes[..place])
-}
-
-/// Reads the first bytes of a file.
-fn read_start(file: &Borrowed, size: u64, most: usize) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(size).unwrap_or(most).min(most);
-    let mut bytes = memory::zeroed(length).ok_or(io::ErrorKind::OutOfMemory)?;
-    let mut filled = 0;
-    while filled < length {
-        match Interruptible(file).read_at(&mut bytes[filled..], filled as u64)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => filled += count,
-        }
-    }
-    Ok(bytes)
-}
-
-/// A file that is read by somebody who can be cancelled.
-pub(super) struct Interruptible<'f>(pub(super) &'f Borrowed);
-
-impl ReadAt for Interruptible<'_> {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        pgrx::check_for_interrupts!();
-        if memory::ran_out() {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        self.0.read_at(buffer, offset)
-    }
 }
 
 /// The instruction set that is pinned, or the best.

@@ -8,14 +8,15 @@ use fastcsv_engine::infer::fields;
 use fastcsv_engine::locate::Checkpoint;
 use fastcsv_engine::pipeline::ReadAt;
 use fastcsv_engine::walk::Walker;
-use pgrx::pg_sys;
 use pgrx::prelude::*;
+use pgrx::{PgMemoryContexts, pg_sys};
 
-use super::look::{Failure, Interruptible, Sample, level};
-use super::schema::{text_array, to_server};
-use super::source::{Opened, Request};
-use super::{fail, schema};
+use super::content::{Content, InMemory};
+use super::look::{Failure, Sample, level, out_of_memory};
+use super::schema::{sampled_encoding, text_array, to_server};
+use super::source::{Next, Opened, Request};
 use crate::call::Call;
+use crate::file::Borrowed;
 use crate::options::{raise, report};
 use crate::{memory, settings};
 
@@ -37,64 +38,95 @@ struct Shown {
     fields: Vec<Option<Vec<u8>>>,
 }
 
-/// `fastcsv_preview(filename, rows, ...)`: the first records.
+/// What is shown, which is kept in PostgreSQL's memory while files are opened.
+struct Preview {
+    shown: Vec<Shown>,
+    /// So many records more, headers not counted.
+    left: u64,
+}
+
+/// `fastcsv_preview(filename, rows, ...)`: the first records, of one file after the other until there are enough.
 pub(crate) fn preview(call: &Call) -> pg_sys::Datum {
     let request = Request::read(call, "fastcsv_preview", Argument::Filename as usize, Argument::Delimiter as usize);
     let rows = call.datum(Argument::Rows as usize).map_or(10, |rows| rows.value() as i32);
     let Ok(rows) = u64::try_from(rows) else {
         raise(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "rows must not be negative"))
     };
-    // SAFETY: nothing here has a destructor while the file is opened.
-    let opened = unsafe { Opened::open(&request) };
-    match records(&opened, rows) {
-        // SAFETY: the file is not used any more.
-        Ok(records) => unsafe {
-            opened.close();
-            call.rows(records.into_iter().map(|record| {
-                let number = |number: u64| Some(pg_sys::Datum::from(number.cast_signed()));
-                let fields = text_array(record.fields.iter().map(Option::as_deref));
-                vec![number(record.number), number(record.line), Some(fields)]
-            }))
-        },
-        Err(failure) => fail(failure, &opened),
+    // SAFETY: nothing here has a destructor while files are opened; the state lives as long as the current memory context.
+    let shown = unsafe {
+        let preview = Preview { shown: Vec::new(), left: rows };
+        let preview: *mut Preview = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(preview);
+        request.each(preview, add);
+        std::mem::take(&mut (*preview).shown)
+    };
+    call.rows(shown.into_iter().map(|record| {
+        let number = |number: u64| Some(pg_sys::Datum::from(number.cast_signed()));
+        let fields = text_array(record.fields.iter().map(Option::as_deref));
+        vec![number(record.number), number(record.line), Some(fields)]
+    }))
+}
+
+/// Adds a file's first records, as many as are wanted yet, and the header.
+fn add(preview: &mut Preview, opened: &Opened) -> Result<Next, Failure> {
+    let mut sample = Sample::of(opened, &opened.given())?;
+    if !sample.sniffed.first.is_empty() {
+        let records = records(opened, &mut sample, preview.left)?;
+        preview.left -= records.iter().filter(|record| record.number > 0).count() as u64;
+        preview.shown.extend(records);
+    }
+    Ok(if preview.left == 0 { Next::Enough } else { Next::File })
+}
+
+/// The first records of a file, so many behind the header.
+fn records(opened: &Opened, sample: &mut Sample, rows: u64) -> Result<Vec<Shown>, Failure> {
+    if let Some(recoded) = sample.sniffed.recoded.take() {
+        let start = if recoded.starts_with(BOM) { BOM.len() as u64 } else { 0 };
+        return Ok(walk(&InMemory(&recoded), start, recoded.len() as u64, opened, sample, rows)?.0);
+    }
+    let start = if sample.has_bom() { BOM.len() as u64 } else { 0 };
+    if opened.coding.is_none() {
+        let size = sample.stamp.size;
+        return Ok(walk(&Interruptible(&opened.file()), start, size, opened, sample, rows)?.0);
+    }
+    // Records are read twice, and what a compressed file holds only from its beginning: as much of that as it takes.
+    let mut content = Content::of(opened, sample.stamp, 0)?;
+    let (mut bytes, mut most) = (Vec::new(), FIRST_PIECE);
+    loop {
+        let is_whole = content.fill(&mut bytes, most)?;
+        let length = bytes.len() as u64;
+        let (shown, end) = walk(&InMemory(&bytes), start, length, opened, sample, rows)?;
+        if is_whole || end < length {
+            return Ok(shown);
+        }
+        if length > settings::memory() {
+            let message = format!("{rows} records of file \"{}\" need too much memory", shown_name(opened));
+            let error = report(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, message);
+            return Err(error.set_hint("Ask for fewer rows, or raise fastcsv.memory.").into());
+        }
+        most *= 4;
     }
 }
 
-/// The first records, so many behind the header.
-fn records(opened: &Opened, rows: u64) -> Result<Vec<Shown>, Failure> {
-    let mut sample = Sample::of(opened)?;
-    let encoding = schema::sampled_encoding(opened, &sample);
-    if sample.sniffed.first.is_empty() {
-        return Ok(Vec::new());
-    }
-    match sample.sniffed.recoded.take() {
-        Some(recoded) => {
-            let start = if recoded.starts_with(BOM) { BOM.len() as u64 } else { 0 };
-            let source = InMemory(&recoded);
-            walk(&source, start, recoded.len() as u64, &sample, encoding, rows)
-        }
-        None => {
-            let file = opened.file();
-            let size = sample.size();
-            let start = if sample.has_bom() { BOM.len() as u64 } else { 0 };
-            walk(&Interruptible(&file), start, size, &sample, encoding, rows)
-        }
-    }
+fn shown_name(opened: &Opened) -> String {
+    String::from_utf8_lossy(opened.name()).into_owned()
 }
+
+/// Bytes that are decompressed before anybody looks whether they are enough.
+const FIRST_PIECE: usize = 256 * 1024;
 
 /// The byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// Goes from record to record.
+/// Goes from record to record; returns also where it came to.
 fn walk(
     source: &dyn ReadAt,
     start: u64,
     size: u64,
+    opened: &Opened,
     sample: &Sample,
-    encoding: i32,
     rows: u64,
-) -> Result<Vec<Shown>, Failure> {
-    let dialect = sample.dialect()?;
+) -> Result<(Vec<Shown>, u64), Failure> {
+    let (dialect, encoding) = (sample.dialect()?, sampled_encoding(opened, sample));
     let mut walker = Walker::new(&dialect, level(), Checkpoint { byte: start, ..Checkpoint::START }, size);
     let is_header = u64::from(sample.sniffed.header);
     let mut shown = Vec::new();
@@ -108,18 +140,14 @@ fn walk(
         if length > longest {
             let message = format!("the record in line {} has {length} bytes", at.line);
             let error = report(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, message);
-            return Err(Failure::Said(Box::new(error.set_hint("A quote may open in it and never close."))));
+            return Err(error.set_hint("A quote may open in it and never close.").into());
         }
         let record = read(source, at.byte, length)?;
         let fields = fields(&record, &dialect, &sample.sniffed.null).map_err(|_| out_of_memory())?;
         let fields = fields.into_iter().map(|field| field.map(|field| to_server(encoding, &field)));
         shown.push(Shown { number: at.record - is_header, line: at.line, fields: fields.collect() });
     }
-    Ok(shown)
-}
-
-fn out_of_memory() -> Failure {
-    Failure::Read(io::ErrorKind::OutOfMemory.into())
+    Ok((shown, walker.at().byte))
 }
 
 /// So many bytes from an offset on.
@@ -135,14 +163,15 @@ fn read(source: &dyn ReadAt, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes in memory, as a file.
-struct InMemory<'b>(&'b [u8]);
+/// A file that is read by somebody who can be cancelled.
+struct Interruptible<'f>(&'f Borrowed);
 
-impl ReadAt for InMemory<'_> {
+impl ReadAt for Interruptible<'_> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let rest = self.0.get(offset as usize..).unwrap_or_default();
-        let length = rest.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&rest[..length]);
-        Ok(length)
+        pgrx::check_for_interrupts!();
+        if memory::ran_out() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.0.read_at(buffer, offset)
     }
 }

@@ -5,11 +5,12 @@
 use std::ffi::{CStr, c_int};
 
 use fastcsv_engine::dialect::LineEnd;
-use fastcsv_engine::infer::{Doubt, Evidence, Reading, SniffedEncoding, Verdict, names};
+use fastcsv_engine::infer::{Doubt, Evidence, Reading, Sniffed, SniffedEncoding, Verdict, names};
 use pgrx::pg_sys;
 
-use super::look::{Looked, Sample};
+use super::look::Sample;
 use super::source::Opened;
+use super::together::{First, Letters, Together};
 use crate::{encoding, pg_compat};
 
 /// The bytes from 0x80 to 0x9f that Windows-1252 does not have, as bits.
@@ -26,7 +27,7 @@ pub(crate) struct Schema {
     /// The encoding's name in PostgreSQL; `None` if it is one that PostgreSQL cannot read.
     pub(crate) encoding: Option<&'static str>,
     line_end: LineEnd,
-    notes: Vec<String>,
+    notes: Vec<Vec<u8>>,
 }
 
 /// One column.
@@ -45,10 +46,11 @@ pub(crate) struct SchemaColumn {
 
 impl Schema {
     /// Puts what was seen into words.
-    pub(super) fn of(opened: &Opened, looked: Looked) -> Schema {
-        let (number, name) = file_encoding(opened, &looked);
+    pub(super) fn of(seen: Together) -> Schema {
+        let first = seen.first.as_ref().expect("a name stands for one file at least");
+        let (number, name) = files_encoding(first, &seen);
         let here = |bytes: &[u8]| to_server(number, bytes);
-        let sniffed = &looked.sample.sniffed;
+        let sniffed = &first.sniffed;
         let headers: Vec<Vec<u8>> = sniffed.first.iter().map(|field| here(field)).collect();
         let texts: Vec<String> = match sniffed.header {
             true => headers.iter().map(|header| String::from_utf8_lossy(header).into_owned()).collect(),
@@ -57,17 +59,16 @@ impl Schema {
         // SAFETY: reads a setting.
         let is_utf8 = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8.cast_signed();
         let names = names::names(&texts, !is_utf8);
-        let first_line = looked.lines_before + 1;
-        let findings = &looked.findings;
+        let findings = &seen.findings;
         let verdicts = findings.verdicts();
-        let notes = notes(&looked, name, first_line, &verdicts);
+        let notes = notes(&seen, sniffed, name, &verdicts);
         let columns = names.into_iter().zip(headers).zip(verdicts).zip(&findings.columns);
         let columns = columns.map(|(((name, header), verdict), column)| SchemaColumn {
             name: name.into_bytes(),
             header: sniffed.header.then_some(header),
             values: findings.records.saturating_sub(verdict.nulls),
             samples: column.samples.iter().map(|sample| here(sample)).collect(),
-            reason: reason(&verdict, first_line, &here),
+            reason: reason(&verdict, &seen, &here),
             verdict,
         });
         Schema {
@@ -125,7 +126,8 @@ impl Schema {
         };
         text.extend_from_slice(format!("; lines end in {line_end}").as_bytes());
         for note in &self.notes {
-            text.extend_from_slice(format!("; {note}").as_bytes());
+            text.extend_from_slice(b"; ");
+            text.extend_from_slice(note);
         }
         text
     }
@@ -147,15 +149,16 @@ pub(crate) fn literal(text: &[u8]) -> Vec<u8> {
     literal
 }
 
-/// The file's encoding, as PostgreSQL numbers and names it.
-fn file_encoding(opened: &Opened, looked: &Looked) -> (c_int, Option<&'static str>) {
-    if looked.sample.sniffed.encoding.is_none() {
-        return (opened.view.encoding, pg_compat::encoding_name(opened.view.encoding).to_str().ok());
+/// The files' encoding, as PostgreSQL numbers and names it.
+fn files_encoding(first: &First, seen: &Together) -> (c_int, Option<&'static str>) {
+    if first.sniffed.encoding.is_none() {
+        return (first.copy_encoding, pg_compat::encoding_name(first.copy_encoding).to_str().ok());
     }
-    match sampled_encoding(opened, &looked.sample) {
-        UTF8 if looked.sample.is_utf16() => (UTF8, None),
-        UTF8 if looked.findings.not_utf8.is_none() => (UTF8, Some("UTF8")),
-        _ if looked.findings.controls == 0 || looked.findings.controls & NOT_IN_1252 != 0 => (LATIN1, Some("LATIN1")),
+    let is_single_byte = matches!(seen.letters, Some((Letters::SingleByte, _)));
+    match first.encoding {
+        UTF8 if first.is_utf16 => (UTF8, None),
+        UTF8 if !is_single_byte => (UTF8, Some("UTF8")),
+        _ if seen.findings.controls == 0 || seen.findings.controls & NOT_IN_1252 != 0 => (LATIN1, Some("LATIN1")),
         _ => (WIN1252, Some("WIN1252")),
     }
 }
@@ -170,7 +173,7 @@ pub(super) fn sampled_encoding(opened: &Opened, sample: &Sample) -> c_int {
     }
 }
 
-const UTF8: c_int = pg_sys::pg_enc::PG_UTF8.cast_signed();
+pub(super) const UTF8: c_int = pg_sys::pg_enc::PG_UTF8.cast_signed();
 const LATIN1: c_int = pg_sys::pg_enc::PG_LATIN1.cast_signed();
 const WIN1252: c_int = pg_sys::pg_enc::PG_WIN1252.cast_signed();
 
@@ -191,13 +194,10 @@ fn memchr_nul(bytes: &[u8]) -> usize {
 }
 
 /// Why a column has its type.
-fn reason(verdict: &Verdict, first_line: u64, here: &dyn Fn(&[u8]) -> Vec<u8>) -> Option<Vec<u8>> {
+fn reason(verdict: &Verdict, seen: &Together, here: &dyn Fn(&[u8]) -> Vec<u8>) -> Option<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let mut say = |evidence: &Evidence, what: &str| {
-        let mut text = format!("line {}: \"", first_line + evidence.line).into_bytes();
-        text.extend_from_slice(&here(&evidence.value));
-        text.extend_from_slice(format!("\" {what}").as_bytes());
-        parts.push(text);
+        parts.push([&seen.place(evidence.line)[..], b": \"", &here(&evidence.value), b"\" ", what.as_bytes()].concat());
     };
     if let Some(evidence) = &verdict.evidence {
         match evidence.ruled_out {
@@ -227,37 +227,40 @@ fn reason(verdict: &Verdict, first_line: u64, here: &dyn Fn(&[u8]) -> Vec<u8>) -
     (!parts.is_empty()).then(|| parts.join(&b"; "[..]))
 }
 
-/// What else there is to say about a file.
-fn notes(looked: &Looked, encoding: Option<&str>, first_line: u64, verdicts: &[Verdict]) -> Vec<String> {
-    let (findings, sniffed) = (&looked.findings, &looked.sample.sniffed);
-    let mut notes = Vec::new();
-    let mut note = |text: Option<String>| notes.extend(text);
-    let line = |line: u64| first_line + line;
+/// What else there is to say about the files.
+fn notes(seen: &Together, sniffed: &Sniffed, encoding: Option<&str>, verdicts: &[Verdict]) -> Vec<Vec<u8>> {
+    let findings = &seen.findings;
+    let mut notes: Vec<Vec<u8>> = Vec::new();
+    let mut note = |parts: Option<Vec<&[u8]>>| notes.extend(parts.map(|parts| parts.concat()));
+    let several = format!("{} files", seen.parts.len());
+    note(seen.are_several().then(|| vec![several.as_bytes()]));
     note(match sniffed.encoding {
-        Some(SniffedEncoding::Utf8Bom) => Some("a byte order mark comes first".into()),
-        Some(SniffedEncoding::Utf16Le) => Some("UTF-16, low byte first, which COPY cannot read".into()),
-        Some(SniffedEncoding::Utf16Be) => Some("UTF-16, high byte first, which COPY cannot read".into()),
+        Some(SniffedEncoding::Utf8Bom) => Some(vec![b"a byte order mark comes first"]),
+        Some(SniffedEncoding::Utf16Le) => Some(vec![b"UTF-16, low byte first, which COPY cannot read"]),
+        Some(SniffedEncoding::Utf16Be) => Some(vec![b"UTF-16, high byte first, which COPY cannot read"]),
         _ => None,
     });
-    note(looked.only.map(|bytes| format!("only the first {bytes} bytes were looked at")));
+    let only = seen.only.map(|bytes| format!("only the first {bytes} bytes were looked at"));
+    note(only.as_ref().map(|only| vec![only.as_bytes()]));
     note(sniffed.header_is_assumed.then(|| match sniffed.header {
-        true => "the header is only assumed: all columns are text".into(),
-        false => "that there is no header is only assumed".into(),
+        true => vec![&b"the header is only assumed: all columns are text"[..]],
+        false => vec![&b"that there is no header is only assumed"[..]],
     }));
     let comma = verdicts.iter().any(|verdict| verdict.reading == Reading::DecimalComma);
-    note(comma.then(|| "decimal comma".into()));
-    note(findings.first_ragged.map(|first| {
-        let count = findings.ragged;
-        let (line, fields, usual) = (line(first.line), first.fields, sniffed.first.len());
-        format!("{count} records do not have {usual} fields, the first in line {line} has {fields}")
-    }));
-    let is_utf8 = encoding == Some("UTF8");
-    note(findings.not_utf8.filter(|_| is_utf8).map(|at| format!("line {} is not UTF-8", line(at))));
-    note(findings.nul.map(|at| format!("line {} has a NUL byte", line(at))));
-    note(findings.stray.map(|at| format!("line {} ends, or has within, another line end", line(at))));
-    note(looked.is_cut_off.then(|| {
-        format!("the record in line {} does not end: a quote opens in it and never closes", line(findings.lines))
-    }));
+    note(comma.then(|| vec![&b"decimal comma"[..]]));
+    if let Some(first) = findings.first_ragged {
+        let many = format!("{} records do not have {} fields, the first in ", findings.ragged, sniffed.first.len());
+        let few = format!(" has {}", first.fields);
+        note(Some(vec![many.as_bytes(), &seen.place(first.line), few.as_bytes()]));
+    }
+    let bad_byte = findings.not_utf8.filter(|_| encoding == Some("UTF8"));
+    note(bad_byte.map(|at| seen.place(at)).as_ref().map(|place| vec![&place[..], b" is not UTF-8"]));
+    note(findings.nul.map(|at| seen.place(at)).as_ref().map(|place| vec![&place[..], b" has a NUL byte"]));
+    let stray = findings.stray.map(|at| seen.place(at));
+    note(stray.as_ref().map(|place| vec![&place[..], b" ends, or has within, another line end"]));
+    for place in seen.open_records() {
+        note(Some(vec![b"the record in ", &place, b" does not end: a quote opens in it and never closes"]));
+    }
     notes
 }
 

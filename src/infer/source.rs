@@ -1,20 +1,23 @@
-//! The file that is looked at. COPY opens it: so its checks of the options, and its words for a file that cannot be
-//! opened, are what the user sees. COPY wants a relation for that; one of the catalog's smallest serves, nothing is
-//! read into it.
+//! The files that are looked at, one after the other. COPY opens each: so its checks of the options, and its words for a
+//! file that cannot be opened, are what the user sees. COPY wants a relation for that; one of the catalog's smallest
+//! serves, nothing is read into it.
 
 #![expect(unsafe_code, reason = "begins a COPY, and ends it")]
 
 use std::ffi::{CStr, c_char};
+use std::os::fd::RawFd;
 
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::infer::Given;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
+use super::{Failure, fail};
 use crate::file::Borrowed;
 use crate::options::{Source, raise, report};
 use crate::referee::shim::CopyView;
 use crate::referee::{Opening, Referee};
-use crate::{encoding, load, settings, stream};
+use crate::{encoding, files, load, settings, stream, text};
 
 /// What somebody wants to know of a file, and what they know already. It lives in PostgreSQL's memory.
 #[derive(Clone, Copy)]
@@ -32,12 +35,22 @@ pub(crate) struct Request {
     pub(crate) most: Option<u64>,
 }
 
+/// Whether the next file is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    File,
+    Enough,
+}
+
 /// A file that COPY has opened.
 pub(crate) struct Opened {
     pub(crate) request: Request,
     pub(crate) referee: *mut Referee,
     relation: pg_sys::Relation,
     pub(crate) view: CopyView,
+    descriptor: RawFd,
+    /// How its text is put into its bytes, if these are not the text.
+    pub(super) coding: Option<Coding>,
 }
 
 impl Opened {
@@ -60,15 +73,21 @@ impl Opened {
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
             let relation = pg_sys::table_open(pg_sys::AccessMethodRelationId, lock);
-            let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
+            let (source, options) = text::look(request.source(), request.copy_options());
+            let referee = Referee::open(&Opening::of(relation, source, options));
             let (view, _) = Referee::views(referee);
-            if view.descriptor < 0 {
+            let stream = Referee::stream(referee);
+            let (descriptor, coding) = match stream.is_null() {
+                true => (view.descriptor, None),
+                false => (*stream).archive().map_or((-1, None), |(descriptor, coding)| (descriptor, Some(coding))),
+            };
+            if descriptor < 0 {
                 raise_unseekable();
             }
             if view.quote == 0 || encoding::is_client_only(view.encoding) {
                 raise_encoding();
             }
-            Opened { request: *request, referee, relation, view }
+            Opened { request: *request, referee, relation, view, descriptor, coding }
         }
     }
 
@@ -84,10 +103,16 @@ impl Opened {
         }
     }
 
-    /// The file's bytes.
-    pub(crate) fn file(&self) -> Borrowed {
+    /// The file's bytes, as they are on disk.
+    pub(super) fn file(&self) -> Borrowed {
         // SAFETY: COPY keeps the file open until `close`, and what reads through this is done before.
-        unsafe { Borrowed::new(self.view.descriptor) }
+        unsafe { Borrowed::new(self.descriptor) }
+    }
+
+    /// The file's name.
+    pub(super) fn name(&self) -> &[u8] {
+        // SAFETY: the request's name is a C string.
+        unsafe { CStr::from_ptr(self.request.filename) }.to_bytes()
     }
 
     /// What is known of the file's dialect, in the engine's words.
@@ -112,13 +137,43 @@ impl Request {
         Request { filename, is_spooled: false, delimiter, quote, escape, null, header: None, encoding, most: None }
     }
 
-    /// Where the bytes come from.
+    /// Where the bytes come from. A byte order mark is no part of them.
     pub(crate) fn source(&self) -> Source {
-        Source { is_spooled: self.is_spooled, hints: true, ..Source::file(self.filename) }
+        Source { is_spooled: self.is_spooled, hints: true, drops_mark: true, ..Source::file(self.filename) }
+    }
+
+    /// Opens one file after the other that the name stands for, and lets `look` look at it, until that says that it has seen enough.
+    ///
+    /// # Errors
+    /// Raises COPY's own errors, what `look` says, and that the user may not read files on the server.
+    ///
+    /// # Safety
+    /// As for [`Opened::open`]; the state must live in PostgreSQL's memory.
+    pub(super) unsafe fn each<S>(&self, state: *mut S, look: fn(&mut S, &Opened) -> Result<Next, Failure>) {
+        if !self.is_spooled {
+            load::require_read_server_files(self.filename);
+        }
+        // SAFETY: the caller's promise. The list is one of C strings, and null where the name is one file's.
+        unsafe {
+            let names = files::names_of(self.source());
+            for index in 0..pg_sys::list_length(names).max(1) {
+                let filename = if names.is_null() { self.filename } else { pg_sys::list_nth(names, index).cast() };
+                let opened = Opened::open(&Request { filename, ..*self });
+                match look(&mut *state, &opened) {
+                    Ok(next) => {
+                        opened.close();
+                        if next == Next::Enough {
+                            break;
+                        }
+                    }
+                    Err(failure) => fail(failure, &opened),
+                }
+            }
+        }
     }
 
     /// The options that were given, as COPY wants them.
-    fn copy_options(&self) -> *mut pg_sys::List {
+    pub(crate) fn copy_options(&self) -> *mut pg_sys::List {
         let csv = Some(c"csv".as_ptr().cast_mut());
         let options = [
             (c"format", csv),

@@ -5,79 +5,74 @@
 
 #![expect(unsafe_code, reason = "starts a worker on a descriptor")]
 
+use std::ffi::CStr;
 use std::io;
-use std::time::Instant;
 
-use fastcsv_engine::convert::Settings;
 use fastcsv_engine::dialect::Dialect;
-use fastcsv_engine::entry;
+use fastcsv_engine::entry::{self, EntryKind};
 use fastcsv_engine::infer::{self, Findings, Surveyor};
-use fastcsv_engine::job::Syntax;
+use fastcsv_engine::job::{Io, Syntax};
 use fastcsv_engine::ring::{Next, Outcome, Summary};
 
-use super::look::{Failure, Interruptible, level};
-use crate::file::Borrowed;
-use crate::last_run::{self, Run};
-use crate::reader::survey_job;
+use super::content::Content;
+use super::look::{Failure, Sample, Terms, level, out_of_memory};
+use super::source::Opened;
+use crate::last_run::Run;
+use crate::reader::{Origin, survey_job};
 use crate::worker::{Input, Trouble, Worker};
 use crate::{memory, settings};
 
 /// What is to be surveyed.
 pub(super) struct Survey<'s> {
+    pub(super) opened: &'s Opened,
+    pub(super) sample: &'s Sample,
+    pub(super) dialect: &'s Dialect,
     pub(super) syntax: Syntax,
-    pub(super) fields: usize,
-    pub(super) null_is_certain: bool,
-    pub(super) settings: &'s Settings,
-    /// Where the first record starts.
-    pub(super) start: u64,
-    /// The file's size.
-    pub(super) size: u64,
-    /// So many records at most.
-    pub(super) most: Option<u64>,
+    pub(super) terms: &'s Terms<'s>,
 }
 
-/// Surveys a file; true if it ended early, at a record that has no end.
+/// What was found; whether the survey ended before the file did, at a record that has no end; and how it went.
+type Surveyed = (Findings, bool, Run);
+
+/// Surveys a file.
 ///
 /// # Errors
 /// A [`Failure`].
-pub(super) fn run(survey: &Survey<'_>, dialect: &Dialect, file: &Borrowed) -> Result<(Findings, bool), Failure> {
-    let started = Instant::now();
-    let bytes = survey.size - survey.start;
-    let reason = match survey.most {
+pub(super) fn run(survey: &Survey<'_>) -> Result<Surveyed, Failure> {
+    let Sample { stamp, is_whole, length, .. } = *survey.sample;
+    let reason = match survey.opened.request.most {
         Some(_) => "only the first records are wanted",
-        None if survey.size < settings::min_parallel_size() => "the file is smaller than fastcsv.min_parallel_size",
-        None if bytes == 0 => "the file ends with its first record",
-        None => match in_worker(survey, file, started) {
+        None if stamp.size.max(length as u64) < settings::min_parallel_size() => {
+            "the file is smaller than fastcsv.min_parallel_size"
+        }
+        None if is_whole && survey.sample.start().byte >= length as u64 => "the file ends with its first record",
+        None => match in_worker(survey) {
             Err(Attempt::Refused(reason)) => reason,
             Err(Attempt::Failed(failure)) => return Err(failure),
             Ok(found) => return Ok(found),
         },
     };
-    let found = here(survey, dialect, file)?;
-    let rows = found.0.records;
-    let whole = survey.most.is_none().then_some(survey.size);
-    last_run::note(Run {
-        operation: "infer",
-        path: "serial",
-        reason: Some(reason),
-        rows,
-        bytes: whole,
-        time: started.elapsed(),
-        ..Run::default()
-    });
-    Ok(found)
+    here(survey, reason)
 }
 
 /// Surveys in this process.
-fn here(survey: &Survey<'_>, dialect: &Dialect, file: &Borrowed) -> Result<(Findings, bool), Failure> {
-    let Survey { fields, syntax, null_is_certain, .. } = survey;
-    let surveyor = Surveyor::new(dialect, level(), *fields, &syntax.null, *null_is_certain, survey.settings);
-    let surveyor = surveyor.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    let surveyor = surveyor.with_end_marker(syntax.has_end_marker);
-    let most = survey.most.unwrap_or(u64::MAX);
+fn here(survey: &Survey<'_>, reason: &'static str) -> Result<Surveyed, Failure> {
+    let Survey { opened, sample, dialect, syntax, terms } = survey;
+    let surveyor = Surveyor::new(dialect, level(), terms.fields, terms.null, terms.null_is_certain, &sample.settings);
+    let surveyor = surveyor.map_err(|_| out_of_memory())?.with_end_marker(syntax.has_end_marker);
+    let most = opened.request.most.unwrap_or(u64::MAX);
     let longest = usize::try_from(settings::memory() / 4).unwrap_or(usize::MAX);
-    let source = Interruptible(file);
-    Ok(infer::survey(surveyor, &source, syntax.line_end, survey.start, survey.size, most, longest)?)
+    let start = sample.start().byte;
+    let mut content = Content::of(opened, sample.stamp, start)?;
+    let (findings, is_cut_off) = infer::survey(surveyor, &mut content, syntax.line_end, most, longest)?;
+    let bytes = opened.request.most.is_none().then(|| start + content.bytes_read());
+    let run = Run { rows: findings.records, bytes, ..serial(reason) };
+    Ok((findings, is_cut_off, run))
+}
+
+/// A survey in this process, for that reason.
+pub(super) fn serial(reason: &'static str) -> Run {
+    Run { operation: "infer", path: "serial", reason: Some(reason), ..Run::default() }
 }
 
 /// Why a worker has not done it.
@@ -101,18 +96,21 @@ impl From<io::Error> for Attempt {
 }
 
 /// Surveys on the threads of a worker.
-fn in_worker(survey: &Survey<'_>, file: &Borrowed, started: Instant) -> Result<(Findings, bool), Attempt> {
-    let Survey { fields, null_is_certain, start, size, .. } = *survey;
-    let (syntax, texts) = (survey.syntax.clone(), survey.settings.clone());
-    let (job, geometry) = survey_job(syntax, texts, fields, null_is_certain, start..size);
+fn in_worker(survey: &Survey<'_>) -> Result<Surveyed, Attempt> {
+    let Survey { opened, sample, terms, .. } = *survey;
+    let (syntax, texts) = (survey.syntax.clone(), sample.settings.clone());
+    let origin = match opened.coding {
+        None => Origin::File { size: sample.stamp.size, io: Io::Pread },
+        coding => Origin::Stream { coding },
+    };
+    let (job, geometry) = survey_job(syntax, texts, terms.fields, terms.null_is_certain, sample.start().byte, origin);
     // SAFETY: the descriptor stays open as long as the file is looked at.
-    let worker = unsafe { Worker::launch(&job, Input::File(file.descriptor()), geometry, settings::fault()) };
+    let worker = unsafe { Worker::launch(&job, Input::File(opened.file().descriptor()), geometry, settings::fault()) };
     let mut worker = worker.map_err(|refusal| Attempt::Refused(refusal.reason()))?;
-    let out_of_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
     let mut merger = Merger {
-        findings: Findings::new(survey.fields).map_err(|_| out_of_memory())?,
+        findings: Findings::new(terms.fields).map_err(|_| out_of_memory())?,
         joined: Vec::new(),
-        run: Run { operation: "infer", path: "parallel", bytes: Some(survey.size), ..Run::default() },
+        run: Run { operation: "infer", path: "parallel", ..Run::default() },
     };
     let is_cut_off = loop {
         pgrx::check_for_interrupts!();
@@ -121,6 +119,11 @@ fn in_worker(survey: &Survey<'_>, file: &Borrowed, started: Instant) -> Result<(
         }
         match worker.next() {
             Ok(Next::Block) => merger.block(worker.consumer.block())?,
+            Ok(Next::Finished(summary)) if summary.outcome == Outcome::Damaged => {
+                // SAFETY: a C string.
+                let damage = unsafe { CStr::from_ptr(worker.damage()) }.to_string_lossy().into_owned();
+                return Err(io::Error::new(io::ErrorKind::InvalidData, damage).into());
+            }
             Ok(Next::Finished(summary)) => {
                 if let Some(is_cut_off) = merger.finish_ticket(&summary)? {
                     break is_cut_off;
@@ -133,9 +136,11 @@ fn in_worker(survey: &Survey<'_>, file: &Borrowed, started: Instant) -> Result<(
         worker.gave_back();
     };
     let (threads, peak_memory) = worker.usage();
-    let rows = merger.findings.records;
-    last_run::note(Run { threads, peak_memory, rows, time: started.elapsed(), ..merger.run });
-    Ok((merger.findings, is_cut_off))
+    let (rows, mut run) = (merger.findings.records, merger.run);
+    if opened.coding.is_none() {
+        run.bytes = Some(sample.stamp.size);
+    }
+    Ok((merger.findings, is_cut_off, Run { threads, peak_memory, rows, ..run }))
 }
 
 /// Puts together what comes of the ranges.
@@ -152,6 +157,10 @@ impl Merger {
         let mut offset = 0;
         while let Some((part, next)) = entry::read(block, offset) {
             offset = next;
+            if part.kind != EntryKind::Findings {
+                // What is left of a stream, for who would read it as COPY does.
+                continue;
+            }
             self.joined.try_reserve(part.payload.len()).map_err(io::Error::from)?;
             self.joined.extend_from_slice(part.payload);
             if !part.more {
@@ -167,6 +176,7 @@ impl Merger {
     fn finish_ticket(&mut self, summary: &Summary) -> Result<Option<bool>, Failure> {
         self.run.ranges += 1;
         self.run.wrong_guesses += u64::from(summary.wrong_guess);
+        self.run.bytes = self.run.bytes.max(Some(summary.end));
         match summary.outcome {
             Outcome::Plain => Ok(summary.is_last.then_some(false)),
             Outcome::Anomaly => Ok(Some(true)),

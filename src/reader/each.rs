@@ -99,12 +99,11 @@ pub(super) struct Each {
 
 /// What one of the files is to be opened with.
 ///
-/// # Errors
-/// Raises that the file can be read only once where it must be looked at first, what is wrong with the column for the name, and what with
-/// the header.
+/// # Errors Raises that the file can be read only once where it must be looked at first, what is wrong with the column
+/// for the name, and what with the header.
 ///
-/// # Safety
-/// The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the current memory context.
+/// # Safety The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the
+/// current memory context.
 pub(super) unsafe fn opening_for(opening: &Opening, name: *const c_char) -> Each {
     let beyond = opening.beyond;
     // SAFETY: the caller's promise.
@@ -296,7 +295,8 @@ unsafe fn about(relation: pg_sys::Relation, options: *mut pg_sys::List, present:
     changed.into_pg()
 }
 
-/// For each column of what COPY is shown, whether its values are wanted: those of the file's columns that the options name, or all of them.
+/// For each column of what COPY is shown, whether its values are wanted: those of the file's columns that the options
+/// name, or all of them.
 ///
 /// # Safety
 /// The opening must be alive, and the option's value a list of names.

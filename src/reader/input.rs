@@ -1,10 +1,10 @@
 //! Where a parallel scan's bytes come from, and how what is left behind an anomaly comes to the referee.
 //!
-//! * A **file** can be read again: the referee gets it from that record on, and a [`Walker`] goes along and tells where each
-//!   record starts.
-//! * A **stream**'s bytes are gone; what is left of the segment has been shipped, with a few bytes of what follows it. If the
-//!   stream ends with that segment, or a record in it is too long for the threads, the rest of the stream follows. Of a compressed
-//!   file the rest is decompressed here.
+//! * A **file** can be read again: the referee gets it from that record on, and a [`Walker`] goes along and tells where
+//!   each record starts.
+//! * A **stream**'s bytes are gone; what is left of the segment has been shipped, with a few bytes of what follows it.
+//!   If the stream ends with that segment, or a record in it is too long for the threads, the rest of the stream
+//!   follows. Of a compressed file the rest is decompressed here.
 
 #![expect(unsafe_code, reason = "reads through COPY's descriptor and stream, by pointer")]
 
@@ -159,7 +159,8 @@ impl Input {
         }
     }
 
-    /// What is left of the ticket's range or segment is to be read by the referee from `base` on. Returns what feeds it.
+    /// What is left of the ticket's range or segment is to be read by the referee from `base` on. Returns what feeds
+    /// it.
     ///
     /// # Errors
     /// If there is no memory for it.

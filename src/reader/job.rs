@@ -5,7 +5,6 @@
 #![expect(unsafe_code, reason = "reads COPY's options and a tuple descriptor by pointer")]
 
 use std::ffi::CStr;
-use std::ops::Range;
 
 use fastcsv_engine::coding::Coding;
 use fastcsv_engine::convert::Settings;
@@ -137,7 +136,7 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
         };
         let job = Job {
             syntax,
-            input: budget.input(wanted),
+            input: budget.input(wanted.start, wanted.origin),
             encoding,
             fields,
             layout,
@@ -157,19 +156,19 @@ pub(crate) unsafe fn plan(view: &CopyView, options: &CopyOptions, wanted: &Wante
     }
 }
 
-/// The job of a survey of a file's records, of so many fields each, between two of its bytes.
+/// The job of a survey of a file's records, of so many fields each, from a byte on where one starts.
 pub(crate) fn survey(
     syntax: Syntax,
     settings: Settings,
     fields: usize,
     null_is_certain: bool,
-    bytes: Range<u64>,
+    start: u64,
+    origin: Origin,
 ) -> (Job, Geometry) {
-    let budget = Budget::new(bytes.end - bytes.start, 0);
-    let io = Io::Pread;
+    let budget = Budget::new(origin.length(start), 0);
     let job = Job {
         syntax,
-        input: Input::File { start: bytes.start, size: bytes.end, range_size: budget.range_size, io },
+        input: budget.input(start, origin),
         encoding: Encoding::AnyByte,
         fields: vec![Field { target: None }; fields],
         layout: Layout { attributes: Vec::new(), type_id: 0, type_modifier: 0, constants: Vec::new() },
@@ -325,9 +324,8 @@ impl Budget {
         }
     }
 
-    fn input(&self, wanted: &Wanted) -> Input {
-        let start = wanted.start;
-        match wanted.origin {
+    fn input(&self, start: u64, origin: Origin) -> Input {
+        match origin {
             Origin::File { size, io } => Input::File { start, size, range_size: self.range_size, io },
             Origin::Stream { coding } => Input::Stream { start, segment_size: self.range_size as usize, coding },
         }

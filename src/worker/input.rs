@@ -1,5 +1,5 @@
-//! What the worker's threads read: the file that the backend has open, mapped or not; what it holds, if it is compressed; or a stream
-//! that the backend reads for them.
+//! What the worker's threads read: the file that the backend has open, mapped or not; what it holds, if it is
+//! compressed; or a stream that the backend reads for them.
 
 #![expect(unsafe_code, reason = "shared memory, and mapped files")]
 
@@ -41,9 +41,9 @@ pub(super) fn open_input(shared: &'static Shared, input: &job::Input) -> Result<
     let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
     match *input {
         job::Input::File { size, io: Io::Mmap, .. } => {
-            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
-            // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
-            // without a check.
+            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of
+            // bytes that change under it is a wrong row at worst, since no bound or length is taken from the file's
+            // bytes without a check.
             let mapping = unsafe { Mapping::new(file, size) };
             let mapping = mapping.map_err(|_| Refusal::NoMapping)?;
             Ok(Input::File(Box::new(Watched { file: mapping, panics })))

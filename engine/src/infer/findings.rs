@@ -28,6 +28,8 @@ pub struct Findings {
     pub first_ragged: Option<Ragged>,
     /// The line of the first byte that is not UTF-8.
     pub not_utf8: Option<u64>,
+    /// Whether there are bytes beyond ASCII.
+    pub beyond_ascii: bool,
     /// Which bytes from 0x80 to 0x9f there are, as far as they are not UTF-8: a bit for each.
     pub controls: u32,
     /// The line of the first NUL.
@@ -72,6 +74,7 @@ impl Findings {
             column.merge(later, self.lines);
         }
         self.ragged += later.ragged;
+        self.beyond_ascii |= later.beyond_ascii;
         self.controls |= later.controls;
         self.records += later.records;
         self.lines += later.lines;

@@ -165,6 +165,10 @@ impl Surveyor {
         if let Some(nul) = memchr::memchr(0, bytes) {
             self.findings.nul.get_or_insert_with(|| line_of(nul));
         }
+        if bytes.is_ascii() {
+            return;
+        }
+        self.findings.beyond_ascii = true;
         if simdutf8::basic::from_utf8(bytes).is_err() {
             let invalid = simdutf8::compat::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
             self.findings.not_utf8.get_or_insert_with(|| line_of(invalid));

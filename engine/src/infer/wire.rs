@@ -18,8 +18,9 @@ impl Findings {
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), OutOfMemory> {
         out.clear();
         let mut out = Writer(out);
-        let (controls, has_ended) = (self.controls.into(), self.has_ended.into());
-        for number in [self.records, self.lines, self.ragged, controls, has_ended, self.columns.len() as u64] {
+        let flags = u64::from(self.has_ended) | u64::from(self.beyond_ascii) << 1;
+        let columns = self.columns.len() as u64;
+        for number in [self.records, self.lines, self.ragged, self.controls.into(), flags, columns] {
             out.number(number)?;
         }
         for line in [self.not_utf8, self.nul, self.stray, self.first_ragged.map(|first| first.line)] {
@@ -32,7 +33,7 @@ impl Findings {
     /// Reads what [`Findings::write`] has written; `None` if it is something else.
     pub fn read(bytes: &[u8]) -> Option<Findings> {
         let mut bytes = Reader(bytes);
-        let [records, lines, ragged, controls, has_ended, columns] = bytes.numbers()?;
+        let [records, lines, ragged, controls, flags, columns] = bytes.numbers()?;
         let [not_utf8, nul, stray, ragged_line, fields] = bytes.numbers()?;
         let mut findings = Findings::new(usize::try_from(columns).ok()?).ok()?;
         for column in &mut findings.columns {
@@ -47,7 +48,8 @@ impl Findings {
             not_utf8: line(not_utf8),
             nul: line(nul),
             stray: line(stray),
-            has_ended: has_ended != 0,
+            has_ended: flags & 1 != 0,
+            beyond_ascii: flags & 2 != 0,
             first_ragged: line(ragged_line).map(|line| Ragged { line, fields }),
             ..findings
         })
