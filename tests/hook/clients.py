@@ -1,7 +1,8 @@
-"""psycopg, a library that many use: COPY with rows and with blocks, given up by an exception, pipelined and not waited for.
+"""psycopg, a library that many use: COPY with rows and with blocks, given up by an exception, pipelined.
 
 It is taken from where it is installed, or else fetched once into target/python.
 """
+
 import asyncio
 import importlib
 import os
@@ -19,14 +20,28 @@ def psycopg():
         sys.path.append(PACKAGES)
     try:
         import psycopg
+
         return psycopg
     except ImportError:
         pass
-    fetch = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", PACKAGES, "psycopg==3.2.*"]
-    subprocess.run(fetch, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=False)
+    fetch = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--target",
+        PACKAGES,
+        "psycopg==3.2.*",
+    ]
+    subprocess.run(
+        fetch, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=False
+    )
     importlib.invalidate_caches()
     try:
         import psycopg
+
         return psycopg
     except ImportError:
         return None
@@ -44,7 +59,12 @@ def connect(module, place, on):
 
 def statements(place, on):
     yield from (["LOAD 'fastcsv'"] if place.load else [])
-    for setting in [*SETTINGS, "client_min_messages = warning", "search_path = hooked, public", "fastcsv.accelerate_copy = %s" % ("on" if on else "off")]:
+    for setting in [
+        *SETTINGS,
+        "client_min_messages = warning",
+        "search_path = hooked, public",
+        "fastcsv.accelerate_copy = %s" % ("on" if on else "off"),
+    ]:
         yield "SET " + setting
 
 
@@ -61,16 +81,18 @@ def outcome(error):
 
 def attempts(module):
     """A name, and what is done with a connection: it returns what came of it."""
+
     def of_rows(count, raises=None, sql="COPY t FROM STDIN (FORMAT csv)", spoiled=None, size=1000):
         def attempt(conn):
             with conn.cursor() as cursor:
                 with cursor.copy(sql) as copy:
                     body = csv(count, spoiled).encode()
                     for start in range(0, len(body), size):
-                        copy.write(body[start:start + size])
+                        copy.write(body[start : start + size])
                         if raises and start > len(body) // 2:
                             raise raises
                 return cursor.statusmessage, cursor.rowcount
+
         return attempt
 
     def rows(conn):
@@ -132,6 +154,7 @@ def attempted(module, attempt, conn):
 
 async def unwaited(module, place, on):
     """Several COPYs at once, one of which is cancelled."""
+
     async def one(number):
         async with await module.AsyncConnection.connect(place.conninfo(), autocommit=True) as conn:
             for statement in statements(place, on):
@@ -144,6 +167,7 @@ async def unwaited(module, place, on):
                         if number == 2:
                             await asyncio.sleep(60)
                 return cursor.rowcount
+
     tasks = [asyncio.ensure_future(one(number)) for number in range(3)]
     found = await asyncio.gather(*tasks[:2])
     tasks[2].cancel()
@@ -172,13 +196,19 @@ def run(checks, place):
             with connect(module, place, on) as conn:
                 found.append([attempted(module, attempt, conn), attempted(module, attempt, conn)])
                 if on and name == "blocks":
-                    checks.equal(name + ": taken over", conn.execute("SELECT path, rows FROM fastcsv_last_run()").fetchone(), ("parallel", 3000))
+                    checks.equal(
+                        name + ": taken over",
+                        conn.execute("SELECT path, rows FROM fastcsv_last_run()").fetchone(),
+                        ("parallel", 3000),
+                    )
         checks.equal(name, found[1], found[0])
     if checks.wants("unwaited"):
         found = []
         for on in (False, True):
             for statement in SCHEMA:
                 control.must(statement)
-            found.append([asyncio.run(unwaited(module, place, on)), control.must("SELECT count(*) FROM hooked.t")["rows"]])
+            found.append(
+                [asyncio.run(unwaited(module, place, on)), control.must("SELECT count(*) FROM hooked.t")["rows"]]
+            )
         checks.equal("unwaited", found[1], found[0])
         checks.equal("unwaited: rows", found[1], [[2500, 2500, "cancelled"], [["5000"]]])

@@ -1,4 +1,5 @@
 """Clients that die, are told to stop or say nothing: the statement ends, and nothing is left."""
+
 import os
 import signal
 import socket
@@ -46,20 +47,27 @@ class Scene:
     def start(self, sent, rest=b"", statement=COPY):
         self.wire.send(query(statement))
         self.wire.until("GE")
-        self.wire.send(*[data(sent[start:start + 1000]) for start in range(0, len(sent), 1000)], rest)
+        self.wire.send(*[data(sent[start : start + 1000]) for start in range(0, len(sent), 1000)], rest)
 
     def waits_for(self, event):
         return wait_until(lambda: (self.state() or (None, None))[1] == event)
 
     def workers(self):
-        return [pid for pid in os.listdir("/proc") if pid.isdigit() and "fastcsv worker for PID %d" % self.pid in title(pid)]
+        return [
+            pid for pid in os.listdir("/proc") if pid.isdigit() and "fastcsv worker for PID %d" % self.pid in title(pid)
+        ]
 
     def left(self):
         """What is left of the session's load; nothing if all is well."""
-        rows = {"rows": self.sql("SELECT count(*) FROM hooked.t")[0][0], "sessions": self.sql("SELECT count(*) FROM pg_stat_activity WHERE pid = %d" % self.pid)[0][0],
-                "locks": self.sql("SELECT count(*) FROM pg_locks WHERE pid = %d" % self.pid)[0][0],
-                "progress": self.sql("SELECT count(*) FROM pg_stat_progress_copy WHERE pid = %d" % self.pid)[0][0]}
-        return {name: number for name, number in [*rows.items(), ("workers", str(len(self.workers())))] if number != "0"}
+        rows = {
+            "rows": self.sql("SELECT count(*) FROM hooked.t")[0][0],
+            "sessions": self.sql("SELECT count(*) FROM pg_stat_activity WHERE pid = %d" % self.pid)[0][0],
+            "locks": self.sql("SELECT count(*) FROM pg_locks WHERE pid = %d" % self.pid)[0][0],
+            "progress": self.sql("SELECT count(*) FROM pg_stat_progress_copy WHERE pid = %d" % self.pid)[0][0],
+        }
+        return {
+            name: number for name, number in [*rows.items(), ("workers", str(len(self.workers())))] if number != "0"
+        }
 
     def is_over(self, checks, what, stays=False):
         """The load is over, soon; the session stays, and can go on, if that is so."""
@@ -70,7 +78,11 @@ class Scene:
             self.wire.got.clear()
             self.wire.send(query(COPY), data(b"1,a\n"), DONE, query("SELECT count(*) FROM t"))
             self.wire.until_ready(2)
-            checks.equal(what + ": goes on", [one for one in self.wire.got if one[0] in "CDE"], ["CCOPY 1\0", "D\0\1\0\0\0\0011", "CSELECT 1\0"])
+            checks.equal(
+                what + ": goes on",
+                [one for one in self.wire.got if one[0] in "CDE"],
+                ["CCOPY 1\0", "D\0\1\0\0\0\0011", "CSELECT 1\0"],
+            )
         else:
             session = self.place.session(True)
             checks.equal(what + ": the next session", session.run((COPY, [b"1,a\n"])).get("tag"), "COPY 1")
@@ -96,13 +108,20 @@ def run(checks, place):
                 scene = Scene(place)
                 scene.start(sent, rest)
                 if "bad" not in name:
-                    checks.check("%s %s: waits" % (what, name), None if scene.waits_for("ClientRead") else "waits for %s" % (scene.state(),))
+                    checks.check(
+                        "%s %s: waits" % (what, name),
+                        None if scene.waits_for("ClientRead") else "waits for %s" % (scene.state(),),
+                    )
                 end(scene)
                 scene.is_over(checks, "%s %s" % (what, name))
                 scene.close()
     for name, (sent, rest) in STATES.items():
         if not rest and "bad" not in name:
-            for what, end in (("cancelled by the client", by_client), ("cancelled", cancelled), ("out of time", out_of_time)):
+            for what, end in (
+                ("cancelled by the client", by_client),
+                ("cancelled", cancelled),
+                ("out of time", out_of_time),
+            ):
                 if checks.wants("%s %s" % (what, name)):
                     stopped(checks, place, "%s %s" % (what, name), sent, end)
     for what, end in (("closed", closed), ("cancelled", cancelled), ("terminated", terminated)):
@@ -110,6 +129,7 @@ def run(checks, place):
             inserting(checks, place, what, end)
     killed(checks, place)
     idle(checks, place)
+    workerless(checks, place)
 
 
 def closed(scene):
@@ -154,7 +174,9 @@ def stopped(checks, place, what, sent, end):
     begun = time.monotonic()
     scene.wire.until_ready()
     if end is not out_of_time:
-        checks.check(what + ": soon", None if time.monotonic() - begun < SOON else "it took %.1f s" % (time.monotonic() - begun))
+        checks.check(
+            what + ": soon", None if time.monotonic() - begun < SOON else "it took %.1f s" % (time.monotonic() - begun)
+        )
     checks.equal(what, [one[2] for one in scene.wire.got if one[0] == "E"], ["57014"])
     scene.wire.send(data(b"2,b\n"), message("c"), query("RESET statement_timeout"))
     scene.wire.until_ready()
@@ -166,8 +188,11 @@ def inserting(checks, place, what, end):
     scene, what = Scene(place, slow=True), what + " while rows are inserted"
     scene.start(csv(1500).encode())
     checks.check(what + ": waits", None if scene.waits_for("PgSleep") else "waits for %s" % (scene.state(),))
-    checks.equal(what + ": progress", scene.sql("SELECT command, type, relid::regclass FROM pg_stat_progress_copy WHERE pid = %d" % scene.pid),
-                 [["COPY FROM", "PIPE", "t"]])
+    checks.equal(
+        what + ": progress",
+        scene.sql("SELECT command, type, relid::regclass FROM pg_stat_progress_copy WHERE pid = %d" % scene.pid),
+        [["COPY FROM", "PIPE", "t"]],
+    )
     end(scene)
     if end is closed:
         terminated(scene)  # nobody listens while a trigger sleeps
@@ -180,14 +205,40 @@ def inserting(checks, place, what, end):
 
 def killed(checks, place):
     """psql is killed in the middle, with its input still open."""
-    for name, options in (("before the threads", []), ("with the threads", ["-c", "SET fastcsv.min_parallel_size = 0"])):
+    for name, options in (
+        ("before the threads", []),
+        ("with the threads", ["-c", "SET fastcsv.min_parallel_size = 0"]),
+    ):
         what = "psql is killed " + name
         if not checks.wants(what):
             continue
         scene = Scene(place)
-        program = ["psql", "-XqAt", "-h", place.host, "-p", place.port, "-U", place.user, "-d", "postgres", "-c", "LOAD 'fastcsv'" if place.load else "SELECT 1", *options,
-                   "-c", "SELECT pg_backend_pid()", "-c", r"\copy hooked.t from pstdin csv"]
-        psql = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PGOPTIONS": "-c client_min_messages=warning"})
+        program = [
+            "psql",
+            "-XqAt",
+            "-h",
+            place.host,
+            "-p",
+            place.port,
+            "-U",
+            place.user,
+            "-d",
+            "postgres",
+            "-c",
+            "LOAD 'fastcsv'" if place.load else "SELECT 1",
+            *options,
+            "-c",
+            "SELECT pg_backend_pid()",
+            "-c",
+            r"\copy hooked.t from pstdin csv",
+        ]
+        psql = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PGOPTIONS": "-c client_min_messages=warning"},
+        )
         lines = iter(psql.stdout.readline, "")
         scene.pid = int([line for line in (next(lines), *([next(lines)] if not place.load else []))][-1])
         psql.stdin.write(csv(200000))
@@ -221,6 +272,23 @@ def idle(checks, place):
     scene.wire.send(data(body), DONE)
     scene.wire.until_ready()
     checks.equal(what, [one for one in scene.wire.got if one[0] in "CE"], ["CCOPY 10000\0"])
+    scene.close()
+
+
+def workerless(checks, place):
+    """The worker is told to end: an error, and the client is listened to again."""
+    what = "the worker ends"
+    if not checks.wants(what):
+        return
+    scene = Scene(place)
+    scene.start(csv(5000).encode())
+    scene.waits_for("ClientRead")
+    scene.wire.got.clear()
+    os.kill(int(scene.workers()[0]), signal.SIGTERM)
+    scene.wire.until_ready()
+    checks.equal(what, [one[2] for one in scene.wire.got if one[0] == "E"], ["57P01"])
+    scene.wire.send(data(b"2,b\n"), DONE)
+    scene.is_over(checks, what, stays=True)
     scene.close()
 
 
