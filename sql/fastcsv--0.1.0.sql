@@ -43,7 +43,8 @@ CREATE FUNCTION fastcsv_copy(
     convert_selectively text[] DEFAULT NULL,
     compression text DEFAULT 'auto',
     filename_column text DEFAULT NULL,
-    match text DEFAULT 'position'
+    match text DEFAULT 'position',
+    bom text DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fastcsv_copy';
 COMMENT ON FUNCTION fastcsv_copy IS
@@ -64,6 +65,8 @@ $$loads a CSV file on the server into a table, as COPY FROM does, and returns th
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
   filename_column    the column that is not in the file and gets the file's name
   match              position (the default), or name: the header's names say which column each field is, in any order
+  bom                drop or keep: what becomes of a byte order mark; it is dropped by default where header is auto or
+                     match is name
 
 Needs the privileges that COPY FROM a file needs.$$;
 
@@ -86,7 +89,8 @@ CREATE FUNCTION fastcsv_read(
     format text DEFAULT 'csv',
     compression text DEFAULT 'auto',
     filename_column text DEFAULT NULL,
-    match text DEFAULT 'position'
+    match text DEFAULT 'position',
+    bom text DEFAULT NULL
 ) RETURNS SETOF record
     LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'fastcsv_read';
 COMMENT ON FUNCTION fastcsv_read IS
@@ -105,6 +109,8 @@ $$the rows of a CSV file on the server, as a foreign table with the columns of t
   compression        auto (the default): a file that is compressed (gzip, zstd, bzip2, xz) is decompressed; none: it is not
   filename_column    the column that is not in the file and gets the file's name
   match              position (the default), or name: the header's names say which column each field is, in any order
+  bom                drop or keep: what becomes of a byte order mark; it is dropped by default where header is auto or
+                     match is name
 
 Needs the privileges that COPY FROM a file needs.$$;
 

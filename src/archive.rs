@@ -1,11 +1,11 @@
 //! Compressed files: which are, and what the session itself reads of them.
 //!
 //! A file is taken for compressed by its first bytes, unless the user says otherwise. COPY opens it, with all of its
-//! checks, and is then told to take its bytes from a [`Stream`](crate::stream::Stream) over an [`Archive`], which decompresses it here.
-//! So everything that is said of streams holds; but the file can be read again. When a worker takes over it opens the file
-//! itself, and decompresses it on the thread that cuts the stream into segments; what the session has done so far is
-//! done once more there. Should the rest come back to COPY's parser, the session starts again from the file's beginning, and passes over
-//! what was read.
+//! checks, and is then told to take its bytes from a [`Stream`](crate::stream::Stream) over an [`Archive`], which
+//! decompresses it here. So everything that is said of streams holds; but the file can be read again. When a worker
+//! takes over it opens the file itself, and decompresses it on the thread that cuts the stream into segments; what the
+//! session has done so far is done once more there. Should the rest come back to COPY's parser, the session starts
+//! again from the file's beginning, and passes over what was read.
 
 #![expect(unsafe_code, reason = "reads through descriptors that PostgreSQL owns, and files named by C strings")]
 
@@ -17,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use fastcsv_engine::decompress::{Decoder, Format};
+use fastcsv_engine::coding::{Coding, Decoded};
+use fastcsv_engine::decompress::Format;
 use fastcsv_engine::pipeline::ReadAt;
 
 use crate::confine;
@@ -47,9 +48,18 @@ pub(crate) fn format_of(file: &impl ReadAt) -> Option<Format> {
 /// # Safety
 /// The source's name must be a C string.
 pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
-    if source.is_program || !source.decompresses {
+    if source.is_program || source.is_client() || !source.decompresses {
         return None;
     }
+    // SAFETY: the caller's promise.
+    unsafe { open_regular(source) }.and_then(|file| format_of(&file))
+}
+
+/// Opens a regular file; what is none, or cannot be opened, is left alone.
+///
+/// # Safety
+/// The source's name must be a C string.
+pub(crate) unsafe fn open_regular(source: Source) -> Option<File> {
     // SAFETY: the caller's promise.
     let path = unsafe { path(source.name) };
     // SAFETY: as above.
@@ -61,7 +71,7 @@ pub(crate) unsafe fn format_at(source: Source) -> Option<Format> {
         return None;
     }
     // SAFETY: as above.
-    unsafe { open(source) }.ok().and_then(|file| format_of(&file))
+    unsafe { open(source) }.ok()
 }
 
 /// Opens a file for a look at its beginning: without waiting, whatever it is.
@@ -89,13 +99,13 @@ unsafe fn path<'n>(name: *const c_char) -> &'n Path {
     Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
-/// A compressed file that COPY has open, as a supply of what it holds.
+/// A file that COPY has open and that is compressed, or in UTF-16, as a supply of the text that it holds.
 pub(crate) struct Archive {
     descriptor: RawFd,
-    format: Format,
+    coding: Coding,
     /// What the file was like when it was first looked at.
     stamp: Stamp,
-    decoder: Decoder<Compressed>,
+    decoder: Decoded<Coded>,
     /// Bytes that are still to be passed over.
     skip: u64,
     scratch: Vec<u8>,
@@ -109,11 +119,11 @@ impl Archive {
     ///
     /// # Safety
     /// The descriptor must stay open as long as this lives.
-    pub(crate) unsafe fn new(descriptor: RawFd, format: Format) -> io::Result<Archive> {
+    pub(crate) unsafe fn new(descriptor: RawFd, coding: Coding) -> io::Result<Archive> {
         // SAFETY: the caller's promise.
-        let (stamp, file) = unsafe { (Borrowed::new(descriptor).stamp()?, Compressed::new(descriptor)) };
-        let decoder = Decoder::new(format, file)?;
-        Ok(Archive { descriptor, format, stamp, decoder, skip: 0, scratch: Vec::new() })
+        let (stamp, file) = unsafe { (Borrowed::new(descriptor).stamp()?, Coded::new(descriptor)) };
+        let decoder = Decoded::new(coding, file)?;
+        Ok(Archive { descriptor, coding, stamp, decoder, skip: 0, scratch: Vec::new() })
     }
 
     /// Passes over what is not wanted any more.
@@ -163,8 +173,8 @@ impl Supply for Archive {
         self.descriptor
     }
 
-    fn compression(&self) -> Option<Format> {
-        Some(self.format)
+    fn coding(&self) -> Option<Coding> {
+        Some(self.coding)
     }
 
     fn file_size(&self) -> u64 {
@@ -173,7 +183,7 @@ impl Supply for Archive {
 
     fn go_to(&mut self, offset: u64) -> io::Result<()> {
         // SAFETY: `new` was promised that the descriptor stays open.
-        self.decoder = Decoder::new(self.format, unsafe { Compressed::new(self.descriptor) })?;
+        self.decoder = Decoded::new(self.coding, unsafe { Coded::new(self.descriptor) })?;
         self.skip = offset;
         Ok(())
     }
@@ -187,22 +197,23 @@ impl Supply for Archive {
     fn close(&mut self) {}
 }
 
-/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled: they may stand for none at all.
-struct Compressed {
+/// The file's own bytes, from one end to the other. Whoever reads them can be cancelled: they may stand for none at
+/// all.
+struct Coded {
     file: Borrowed,
     offset: u64,
 }
 
-impl Compressed {
+impl Coded {
     /// # Safety
     /// As for [`Borrowed::new`].
-    unsafe fn new(descriptor: RawFd) -> Compressed {
+    unsafe fn new(descriptor: RawFd) -> Coded {
         // SAFETY: the caller's promise.
-        Compressed { file: unsafe { Borrowed::new(descriptor) }, offset: 0 }
+        Coded { file: unsafe { Borrowed::new(descriptor) }, offset: 0 }
     }
 }
 
-impl Read for Compressed {
+impl Read for Coded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         pgrx::check_for_interrupts!();
         let length = self.file.read_at(buffer, self.offset)?;

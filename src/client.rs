@@ -1,8 +1,9 @@
 //! COPY FROM STDIN: the client's data as a stream.
 //!
-//! The protocol's part is C's (`referee/client.c`), where COPY's own words can be used. The data is taken out of messages of any size as it comes,
-//! while the threads parse what came before. Whatever else the client says is left where it is until they have done so: it may be
-//! that it has given up, but an error in what it sent before comes first, and then nobody has read what came behind.
+//! The protocol's part is C's (`referee/client.c`), where COPY's own words can be used. The data is taken out of
+//! messages of any size as it comes, while the threads parse what came before. Whatever else the client says is left
+//! where it is until they have done so: it may be that it has given up, but an error in what it sent before comes
+//! first, and then nobody has read what came behind.
 
 #![expect(unsafe_code, reason = "receives messages through PostgreSQL's C interface")]
 
@@ -31,8 +32,8 @@ impl Client {
     /// Tells the client to send its data, for a COPY that has been begun with a callback.
     ///
     /// # Safety
-    /// The COPY must live as long as this, and there must be a client. Nothing with a destructor on the caller's frames; so for
-    /// every read.
+    /// The COPY must live as long as this, and there must be a client. Nothing with a destructor on the caller's
+    /// frames; so for every read.
     pub(crate) unsafe fn begin(state: pg_sys::CopyFromState) -> Client {
         // SAFETY: the caller's promise.
         Client { message: unsafe { fastcsv_shim_begin_client(state) } }

@@ -1,11 +1,12 @@
 //! Which files a name stands for: one, those of a list, or those that a pattern matches.
 //!
-//! A file of exactly that name always wins, whatever is in it. Otherwise a name with commas is a list, and in each of its parts (or the
-//! name itself) `*` stands for any characters but a slash, `?` for one, and `[...]` for one of those named. As in a shell, what begins with
-//! a dot is matched by what begins with one. What matches is in the order of the names' bytes, whatever the locale; folders, FIFOs and
-//! devices are passed over. A list keeps its order.
+//! A file of exactly that name always wins, whatever is in it. Otherwise a name with commas is a list, and in each of
+//! its parts (or the name itself) `*` stands for any characters but a slash, `?` for one, and `[...]` for one of those
+//! named. As in a shell, what begins with a dot is matched by what begins with one. What matches is in the order of the
+//! names' bytes, whatever the locale; folders, FIFOs and devices are passed over. A list keeps its order.
 //!
-//! A pattern that matches nothing is an error, in COPY's words. Anything else that is wrong with a file COPY says when it is opened.
+//! A pattern that matches nothing is an error, in COPY's words. Anything else that is wrong with a file COPY says when
+//! it is opened.
 
 #![expect(unsafe_code, reason = "hands out names in PostgreSQL's memory")]
 
@@ -25,11 +26,11 @@ use crate::memory;
 use crate::options::{Source, raise, report};
 
 /// COPY's hint where a file cannot be found.
-const HINT: &str = "COPY FROM instructs the PostgreSQL server process to read a file. You may want a client-side facility \
-                    such as psql's \\copy.";
+const HINT: &str = "COPY FROM instructs the PostgreSQL server process to read a file. You may want a client-side \
+                    facility such as psql's \\copy.";
 
-/// The names of the files that a source stands for, in a list of C strings in the current memory context; null where it is one file,
-/// a program or the client.
+/// The names of the files that a source stands for, in a list of C strings in the current memory context; null where it
+/// is one file, a program or the client.
 ///
 /// # Errors
 /// Raises that a pattern matches no file, that a folder cannot be read, or that the user wants to cancel.
@@ -57,8 +58,8 @@ pub(crate) unsafe fn names_or_hint(source: Source, hint: &str) -> *mut pg_sys::L
     }
 }
 
-/// How many files a source stands for, the first of them, and their size in bytes; `None` where that cannot be found out. errno then
-/// tells why.
+/// How many files a source stands for, the first of them, and their size in bytes; `None` where that cannot be found
+/// out. errno then tells why.
 ///
 /// # Safety
 /// As for [`names_of`].
@@ -197,7 +198,8 @@ impl Look {
         Ok(())
     }
 
-    /// The files that a pattern matches, in no order: part by part of the path, each in the folders that the parts before it match.
+    /// The files that a pattern matches, in no order: part by part of the path, each in the folders that the parts
+    /// before it match.
     fn matches(&self, pattern: &[u8]) -> Result<Vec<Vec<u8>>, Problem> {
         let mut parts = pattern.split(|&byte| byte == b'/').peekable();
         // What begins with a slash has an empty part before it.

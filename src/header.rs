@@ -11,28 +11,29 @@
 #![expect(unsafe_code, reason = "opens a file and reads the catalog through C interfaces")]
 
 use std::ffi::{CStr, CString};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 
-use fastcsv_engine::decompress::Decoder;
 use fastcsv_engine::first_record::{self, FirstRecord};
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
 
 use crate::options::{Source, raise, report};
+use crate::text::text_of;
 use crate::{archive, encoding, memory, pg_compat};
 
 /// Bytes looked at. A header of 1600 columns, each name 63 characters of 4 bytes in quotes, fits.
 const LONGEST_HEADER: u64 = 1 << 20;
 
-/// What the fields of a record take at most, in multiples of its length: where each is empty, a list that grows by doubling has the
-/// old and the new place of a vector for each byte.
+/// What the fields of a record take at most, in multiples of its length: where each is empty, a list that grows by
+/// doubling has the old and the new place of a vector for each byte.
 const FIELDS_FACTOR: usize = 3 * size_of::<Vec<u8>>();
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// What may come before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// COPY's options with what COPY is to do about the header, where that is to be found out: `options` says nothing of it.
-/// `columns` are those that are loaded, or null for all.
+/// COPY's options with what COPY is to do about the header, where that is to be found out: `options` says nothing of
+/// it. `columns` are those that are loaded, or null for all.
 ///
 /// # Errors
 /// Raises that the file can be read only once.
@@ -48,7 +49,7 @@ pub(crate) unsafe fn resolve(
     // SAFETY: the caller's promise.
     unsafe {
         let words = Words(options);
-        if words.get(c"format").is_some_and(|format| format != c"csv") {
+        if !is_csv(options) {
             return options;
         }
         let Some(fields) = first_fields(words, source) else { return options };
@@ -60,6 +61,15 @@ pub(crate) unsafe fn resolve(
             fields.len() == loaded.len() && fields.iter().zip(&loaded).all(|(field, name)| names(field, name));
         with_header(options, if in_order { c"true" } else { c"match" })
     }
+}
+
+/// Is the format one that has headers of which this is known?
+///
+/// # Safety
+/// The list must be one of DefElems.
+pub(crate) unsafe fn is_csv(options: *mut pg_sys::List) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { Words(options).get(c"format") }.is_none_or(|format| format == c"csv")
 }
 
 /// The options and one that says what the header is, in a list of its own.
@@ -177,8 +187,8 @@ unsafe fn first_record_of(options: Words, source: Source) -> Option<FirstRecord>
     Some(first_record::first_record(&start, at_end, delimiter, quote, escape))
 }
 
-/// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at without taking its
-/// bytes away.
+/// The first bytes of the file, or of what it holds if it is compressed. What is no regular file cannot be looked at
+/// without taking its bytes away.
 ///
 /// # Safety
 /// The source's name must be a C string.
@@ -193,13 +203,7 @@ unsafe fn read_start(source: Source) -> io::Result<Vec<u8>> {
         drop(file);
         read_once();
     }
-    let mut start = Vec::new();
-    match archive::format_of(&file).filter(|_| source.decompresses) {
-        // What is wrong with it is told by who reads on.
-        Some(format) => drop(Decoder::new(format, file)?.take(LONGEST_HEADER).read_to_end(&mut start)),
-        None => drop(file.take(LONGEST_HEADER).read_to_end(&mut start)?),
-    }
-    Ok(start)
+    text_of(&source, file, LONGEST_HEADER)
 }
 
 fn read_once() -> ! {

@@ -1,12 +1,13 @@
 //! COPY taken over: `COPY ... FROM ... (FORMAT csv)` goes through the engine, whoever has written it.
 //!
-//! While the library is loaded, PostgreSQL hands every utility statement to [`process_utility`]. It takes over those that the
-//! engine reads faster than COPY, as long as `fastcsv.accelerate_copy` is on; whatever else there is goes on, untouched, to the next library's
-//! hook, or to PostgreSQL.
+//! While the library is loaded, PostgreSQL hands every utility statement to [`process_utility`]. It takes over those
+//! that the engine reads faster than COPY, as long as `fastcsv.accelerate_copy` is on; whatever else there is goes on,
+//! untouched, to the next library's hook, or to PostgreSQL.
 //!
-//! Libraries that were loaded **later** have their hooks around this one and see everything. Those that were loaded **earlier** are behind
-//! it: they count statements, write an audit log, refuse something. They must see the statement too, and at its end its time and its rows.
-//! So a load is then done behind their hooks, in the place where PostgreSQL would do it ([`others`]).
+//! Libraries that were loaded **later** have their hooks around this one and see everything. Those that were loaded
+//! **earlier** are behind it: they count statements, write an audit log, refuse something. They must see the statement
+//! too, and at its end its time and its rows. So a load is then done behind their hooks, in the place where PostgreSQL
+//! would do it ([`others`]).
 
 #![expect(unsafe_code, reason = "a hook, which PostgreSQL calls with pointers")]
 
@@ -114,8 +115,8 @@ impl Utility {
     /// # Safety
     /// As above.
     unsafe fn pass_on(self) {
-        // SAFETY: the caller's promise; what comes next takes what this hook was given. Neither is guarded: an ERROR passes over
-        // this frame on its way.
+        // SAFETY: the caller's promise; what comes next takes what this hook was given. Neither is guarded: an ERROR
+        // passes over this frame on its way.
         unsafe {
             let next = (&raw const NEXT).read().unwrap_or(pg_raw::standard_ProcessUtility);
             next(

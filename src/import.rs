@@ -73,10 +73,6 @@ unsafe fn planned(request: &Request, wishes: &Wishes) -> *mut Plan {
     if schema.columns.is_empty() {
         raise(report(PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, "the file is empty"));
     }
-    if schema.encoding.is_none() {
-        let error = report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "cannot load a file in UTF-16");
-        raise(error.set_hint("Recode it, with iconv for example."));
-    }
     Plan::of(&schema, request, wishes)
 }
 

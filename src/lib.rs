@@ -42,6 +42,7 @@ mod referee;
 mod referee_test;
 mod settings;
 mod stream;
+mod text;
 mod types;
 mod worker;
 

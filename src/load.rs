@@ -32,13 +32,14 @@ use crate::confine;
 use crate::files;
 use crate::header;
 use crate::last_run::{self, Run};
-use crate::options::{Source, decompresses_by, matches_names_by, raise, report};
+use crate::options::{Source, decompresses_by, drops_mark_by, matches_names_by, raise, report};
 use crate::pg_raw;
 use crate::position::PositionContext;
 use crate::reader::{Beyond, Files, Reader, Wanted};
 use crate::referee::shim;
 use crate::referee::{Opening, Referee};
 use crate::stream;
+use crate::text;
 use context::LineContext;
 use owner::Owner;
 use prepare::Left;
@@ -118,6 +119,17 @@ unsafe fn prepare(call: &Call, target: pg_sys::Oid, filename: *mut c_char) -> *m
     let mut beyond = Beyond { files: Files::One, header_is_auto: false, filename_column, matches_names, is_load: true };
     if !names.is_null() {
         beyond.files = Files::Named(names);
+    }
+    let drops_mark = call.text(Argument::Bom as usize);
+    // SAFETY: the argument is a C string, the options a list of DefElems.
+    let drops_mark = unsafe {
+        let is_ours = matches_names || header_is_auto && header::is_csv(options);
+        drops_mark.map_or(is_ours, |value| drops_mark_by(value))
+    };
+    let mut source = Source { drops_mark, ..source };
+    if may_read_files && names.is_null() {
+        // SAFETY: as above.
+        (source, options) = unsafe { text::look(source, options) };
     }
     if may_read_files && header_is_auto {
         if beyond.is_nothing() {
@@ -210,6 +222,10 @@ pub(crate) unsafe fn load_file(
             true => (Files::One, source.name),
             false => (Files::Named(names), pg_sys::list_nth(names, 0).cast_const().cast()),
         };
+        let (source, options) = match may_read_files && names.is_null() {
+            true => text::look(source, options),
+            false => (source, options),
+        };
         let statement = statement::copy_from(target, filename.cast_mut(), none, options);
         let beyond = Beyond { files, is_load: true, ..Beyond::NOTHING };
         let load = allocate(target, schema, may_read_files, source, beyond, statement, None);
@@ -301,6 +317,9 @@ unsafe fn run(load: *mut Load) -> u64 {
                 None => {
                     match prepare::prepare(parse, (*load).statement, (*load).source, (*load).beyond, (*load).target) {
                         Ok(opening) => run_here(&opening),
+                        Err(left) if (*load).beyond.matches_names && is_view((*load).target) => {
+                            run_planned(load, parse, left)
+                        }
                         Err(left) if !(*load).beyond.is_nothing() || is_stream((*load).source) => run_fed(load, left),
                         Err(left) => run_copy(load, left),
                     }
@@ -337,13 +356,24 @@ unsafe fn run_planned(load: *mut Load, parse: *mut pg_sys::ParseState, owner: Ow
     }
 }
 
+/// Is it a view? COPY would take the rows for its triggers, but not the fields that are nobody's.
+fn is_view(target: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::get_rel_relkind(target) }.cast_unsigned() == pg_sys::RELKIND_VIEW
+}
+
 /// Is it a file whose bytes COPY gets from us, or one that must be looked at once it is open?
 ///
 /// # Safety
 /// As for `run`.
 unsafe fn is_stream(source: Source) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { confine::is_confined(source) || stream::is_fifo(source.name) || archive::format_at(source).is_some() }
+    unsafe {
+        confine::is_confined(source)
+            || source.is_recoded()
+            || stream::is_fifo(source.name)
+            || archive::format_at(source).is_some()
+    }
 }
 
 /// Lets COPY insert rows that its parser gets from us: from a FIFO, which it does not open itself, because it would wait in a way that cannot be

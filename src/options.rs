@@ -8,6 +8,7 @@
 
 use std::ffi::{CStr, CString, c_char};
 
+use fastcsv_engine::coding::Endian;
 use fastcsv_engine::job::Io;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -17,6 +18,7 @@ use crate::call::Call;
 use crate::pg_compat;
 use crate::reader::Beyond;
 use crate::referee::{Opening, shim};
+use crate::text;
 
 /// Where a table's bytes come from.
 #[derive(Clone, Copy)]
@@ -27,6 +29,10 @@ pub(crate) struct Source {
     pub(crate) is_program: bool,
     /// Is a file decompressed, if its first bytes say that it is compressed?
     pub(crate) decompresses: bool,
+    /// Is a byte order mark at the file's start left out?
+    pub(crate) drops_mark: bool,
+    /// Is the file in UTF-16?
+    pub(crate) utf16: Option<Endian>,
     /// Is the file one that the client's data were put into? It is nobody's business what that is called.
     pub(crate) is_spooled: bool,
     /// Is it a COPY's, taken over? What holds for COPY holds for it then, and no more.
@@ -38,7 +44,21 @@ pub(crate) struct Source {
 impl Source {
     /// A file, which is decompressed if it is compressed.
     pub(crate) fn file(name: *const c_char) -> Source {
-        Source { name, is_program: false, decompresses: true, is_spooled: false, is_copys: false, hints: false }
+        Source {
+            name,
+            is_program: false,
+            decompresses: true,
+            drops_mark: false,
+            utf16: None,
+            is_spooled: false,
+            is_copys: false,
+            hints: false,
+        }
+    }
+
+    /// Is the text that COPY is to read another one than it would find in the file, even if that is not compressed?
+    pub(crate) fn is_recoded(&self) -> bool {
+        self.drops_mark || self.utf16.is_some()
     }
 
     /// Does the client send the data?
@@ -65,6 +85,9 @@ const FILENAME_COLUMN: &CStr = c"filename_column";
 
 /// How a file's fields are known for a table's columns: a fourth one.
 const MATCH: &CStr = c"match";
+
+/// Whether a byte order mark is left out: a fifth one.
+const BOM: &CStr = c"bom";
 
 /// Options of a column.
 const COLUMN_OPTIONS: [&CStr; 2] = [c"force_not_null", c"force_null"];
@@ -93,7 +116,7 @@ impl TableOptions {
         // SAFETY: the caller's promise; the catalog functions return lists in the current memory context.
         unsafe {
             let (mut source, mut io, mut decompresses) = (None, Io::default(), true);
-            let mut beyond = Beyond::NOTHING;
+            let (mut beyond, mut drops_mark) = (Beyond::NOTHING, None);
             let mut copy = PgList::<pg_sys::DefElem>::new();
             for option in PgList::<pg_sys::DefElem>::from_pg((*pg_sys::GetForeignTable(table)).options).iter_ptr() {
                 let name = CStr::from_ptr((*option).defname);
@@ -108,6 +131,8 @@ impl TableOptions {
                     beyond.filename_column = pg_sys::defGetString(option);
                 } else if name == MATCH {
                     beyond.matches_names = matches_names_by(pg_sys::defGetString(option));
+                } else if name == BOM {
+                    drops_mark = Some(drops_mark_by(pg_sys::defGetString(option)));
                 } else {
                     copy.push(option);
                 }
@@ -118,7 +143,9 @@ impl TableOptions {
             let Some(source) = source else {
                 raise(missing_source()) // the validator saw to it, so only a changed catalog can bring us here
             };
-            Self { source: Source { decompresses, ..source }, io, copy: with_csv_format(copy), beyond }
+            let drops_mark = drops_mark.unwrap_or(beyond.matches_names);
+            let source = Source { decompresses, drops_mark, ..source };
+            Self { source, io, copy: with_csv_format(copy), beyond }
         }
     }
 }
@@ -163,6 +190,18 @@ pub(crate) unsafe fn decompresses_by(value: *const c_char) -> bool {
 pub(crate) unsafe fn matches_names_by(value: *const c_char) -> bool {
     // SAFETY: the caller's promise.
     unsafe { one_of_two(MATCH, value, ["name", "position"]) }
+}
+
+/// What the option `bom` says: is a byte order mark left out?
+///
+/// # Errors
+/// Raises that there is no such value.
+///
+/// # Safety
+/// The value must be a C string.
+pub(crate) unsafe fn drops_mark_by(value: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { one_of_two(BOM, value, ["drop", "keep"]) }
 }
 
 /// Is the option's value the first of these two?
@@ -326,7 +365,9 @@ unsafe fn check_own(name: &CStr, option: *mut pg_sys::DefElem) -> bool {
             decompresses_by(pg_sys::defGetString(option));
         } else if name == MATCH {
             matches_names_by(pg_sys::defGetString(option));
-        } else if name != FILENAME_COLUMN {
+        } else if name == BOM {
+            drops_mark_by(pg_sys::defGetString(option));
+        } else if name != FILENAME_COLUMN && !text::is_utf16_option(option) {
             return false;
         }
     }

@@ -450,6 +450,21 @@ unsafe extern "C-unwind" {
     fn die(signal: c_int);
 }
 
+/// Has the row type generated columns that are computed when they are read?
+///
+/// # Safety
+/// The descriptor must be alive.
+pub(crate) unsafe fn has_virtual_columns(_descriptor: pg_sys::TupleDesc) -> bool {
+    #[cfg(not(feature = "pg18"))]
+    return false;
+    // SAFETY: the caller's promise.
+    #[cfg(feature = "pg18")]
+    unsafe {
+        let constraints = (*_descriptor).constr;
+        !constraints.is_null() && (*constraints).has_generated_virtual
+    }
+}
+
 /// Writes into a temporary file; returns how many bytes, or below 0 with errno.
 ///
 /// # Safety

@@ -156,6 +156,22 @@ impl PositionContext {
         None
     }
 
+    /// The context that lies directly below the topmost COPY's, which is the one that reads or inserts now.
+    ///
+    /// # Safety
+    /// A COPY must be at work above one of these contexts.
+    pub(crate) unsafe fn below_copy() -> *mut PositionContext {
+        let copy_callback = pg_raw::CopyFromErrorCallback as unsafe extern "C-unwind" fn(*mut c_void);
+        // SAFETY: PostgreSQL's stack is a linked list of live records; the caller's promise says that this one is found.
+        unsafe {
+            let mut entry = pg_sys::error_context_stack;
+            while !(*entry).callback.is_some_and(|f| std::ptr::fn_addr_eq(f, copy_callback)) {
+                entry = (*entry).previous;
+            }
+            (*(*entry).previous).arg.cast()
+        }
+    }
+
     /// What is known of the place of the error now being reported.
     fn known(&self, copy: &CopyView, error: &ErrorView) -> Known {
         let nothing = Known { place: None, record: None, invalid: None };

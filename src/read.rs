@@ -17,14 +17,15 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::call::Call;
+use crate::header;
 use crate::load::{self, Argument, Options};
-use crate::options::{Source, decompresses_by, matches_names_by, raise, report};
+use crate::options::{Source, decompresses_by, drops_mark_by, matches_names_by, raise, report};
 use crate::reader::{Beyond, Found, Reader, Wanted};
 use crate::referee::Opening;
 pub(crate) use plan::install;
 
 /// The arguments behind the file's name, as `sql/` declares them.
-const ARGUMENTS: [Argument; 16] = [
+const ARGUMENTS: [Argument; 17] = [
     Argument::Header,
     Argument::Delimiter,
     Argument::Quote,
@@ -41,6 +42,7 @@ const ARGUMENTS: [Argument; 16] = [
     Argument::Compression,
     Argument::FilenameColumn,
     Argument::Match,
+    Argument::Bom,
 ];
 
 /// What a call asks for, in the current memory context.
@@ -86,7 +88,14 @@ impl Request {
         let matches_names = matches.is_some_and(|value| unsafe { matches_names_by(value) });
         let header_is_auto = options.drop_auto_header();
         let beyond = Beyond { header_is_auto, filename_column, matches_names, ..Beyond::NOTHING };
-        Request { source, options: options.into_list(), beyond }
+        let drops_mark = index(Argument::Bom).and_then(|index| call.text(index));
+        let options = options.into_list();
+        // SAFETY: the argument is a C string, the options a list of DefElems.
+        let drops_mark = unsafe {
+            let is_ours = matches_names || header_is_auto && header::is_csv(options);
+            drops_mark.map_or(is_ours, |value| drops_mark_by(value))
+        };
+        Request { source: Source { drops_mark, ..source }, options, beyond }
     }
 }
 

@@ -1,16 +1,17 @@
-//! The rows of a file, in file order: PostgreSQL's own parser reads the first, and a worker the rest if it is worth one.
+//! The rows of a file, in file order: PostgreSQL's own parser reads the first, and a worker the rest if it is worth
+//! one.
 //!
 //! Foreign scans, counts and loads all read through a [`Reader`]. It decides behind the first row who reads on:
 //!
-//! * the **referee**, PostgreSQL's COPY parser in this process ([`crate::referee`]): what is small, what only COPY knows how
-//!   to read, and where no worker can be had;
+//! * the **referee**, PostgreSQL's COPY parser in this process ([`crate::referee`]): what is small, what only COPY
+//!   knows how to read, and where no worker can be had;
 //! * a **worker** with its threads ([`parallel`], [`job`]), else.
 //!
-//! Where there are several files they are read one after the other, each as if it were the only one ([`each`]); what is made for one lives in
-//! memory of its own.
+//! Where there are several files they are read one after the other, each as if it were the only one ([`each`]); what is
+//! made for one lives in memory of its own.
 //!
-//! By then COPY has checked everything it checks before it reads, has opened the file, and has read the header, all with its own
-//! errors; and a query that wants one row has not started a process for it.
+//! By then COPY has checked everything it checks before it reads, has opened the file, and has read the header, all
+//! with its own errors; and a query that wants one row has not started a process for it.
 
 #![expect(unsafe_code, reason = "lives in PostgreSQL's memory and fills its slots")]
 
@@ -21,6 +22,7 @@ mod input;
 mod job;
 mod mixed;
 mod parallel;
+mod turns;
 
 use std::time::Instant;
 
@@ -32,7 +34,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::files;
 use crate::last_run::{self, Run};
-use crate::options::{raise, report};
+use crate::options::report;
 use crate::referee::{Opening, Referee, shim};
 use crate::settings;
 use crate::worker::Refusal;
@@ -69,8 +71,8 @@ pub(crate) struct Reader {
 pub(crate) struct Wanted {
     /// Whether only the number of rows matters.
     pub(crate) count_only: bool,
-    /// Whether a row is taken apart into the slot's values: for slots that do not hold heap tuples, and queries that ask
-    /// for system columns.
+    /// Whether a row is taken apart into the slot's values: for slots that do not hold heap tuples, and queries that
+    /// ask for system columns.
     pub(crate) takes_apart: bool,
     /// Whether the place of each row is wanted too.
     pub(crate) places: bool,
@@ -171,135 +173,6 @@ impl Reader {
         }
     }
 
-    /// Nobody should see rows of the first files where it is known already that one of the others cannot be read.
-    ///
-    /// # Errors
-    /// As for `open`.
-    ///
-    /// # Safety
-    /// As for `open_file`.
-    unsafe fn check_files(this: *mut Self) {
-        // SAFETY: the caller's promise; the list is one of C strings.
-        unsafe {
-            for file in 1..pg_sys::list_length((*this).names) {
-                let name = pg_sys::list_nth((*this).names, file).cast_const().cast();
-                if libc::faccessat(libc::AT_FDCWD, name, libc::R_OK, libc::AT_EACCESS) != 0 {
-                    // COPY says what is wrong with it.
-                    (*this).file = file;
-                    Self::open_file(this);
-                    Self::end_file(this);
-                }
-            }
-            (*this).file = 0;
-        }
-    }
-
-    /// Opens the file whose turn it is, in memory of its own.
-    ///
-    /// # Errors
-    /// As for `open`.
-    ///
-    /// # Safety
-    /// `this` must be alive, with no file open.
-    unsafe fn open_file(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (*this).memory = pg_sys::AllocSetContextCreateInternal(
-                (*this).query_memory,
-                c"fastcsv file".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            );
-            let caller = pg_sys::MemoryContextSwitchTo((*this).memory);
-            let name = match (*this).names.is_null() {
-                true => (*this).opening.source.name,
-                false => pg_sys::list_nth((*this).names, (*this).file).cast_const().cast(),
-            };
-            let each = each::opening_for(&(*this).opening, name);
-            (*this).expressions = pg_sys::CreateStandaloneExprContext();
-            let shown = Opening { relation: each.shown, ..each.opening };
-            (*this).referee = Referee::open(&shown);
-            Referee::widen((*this).referee, each.shown, each.opening.relation);
-            Referee::fix((*this).referee, each.fixed, each.fixed_count);
-            if !each.selected.is_null() {
-                shim::fastcsv_shim_select(Referee::copy((*this).referee), each.selected);
-            }
-            ((*this).rows, (*this).path) = (0, Path::Undecided);
-            pg_sys::MemoryContextSwitchTo(caller);
-        }
-    }
-
-    /// Lets COPY insert all rows of all files into its table; returns how many.
-    ///
-    /// # Errors
-    /// Raises COPY's errors.
-    ///
-    /// # Safety
-    /// As for `open`.
-    pub(crate) unsafe fn copy_all(opening: &Opening) -> u64 {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let this = Self::open(opening, Wanted::default());
-            let mut processed = 0;
-            loop {
-                if Referee::is_wide((*this).referee) {
-                    let message = "fields that are not the target's can be passed over only in loads of tables";
-                    raise(report(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message));
-                }
-                processed += Referee::copy_all((*this).referee);
-                if !(*this).has_next_file() {
-                    break;
-                }
-                Self::next_file(this);
-            }
-            Self::end_file(this);
-            processed
-        }
-    }
-
-    /// Ends the file that has been read, and opens the next; for whoever was told [`Item::EndOfFile`].
-    ///
-    /// # Errors
-    /// As for `open`, and for `end`.
-    ///
-    /// # Safety
-    /// `this` must be alive, and another file follow; no slot may hold a row, and no error context of the referee be on the stack.
-    pub(crate) unsafe fn next_file(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let skipped = Referee::skipped((*this).referee);
-            (*this).done = (*this).run("").unwrap_or_default();
-            Self::end_file(this);
-            (*this).file += 1;
-            Self::open_file(this);
-            Referee::add_skipped((*this).referee, skipped);
-        }
-    }
-
-    /// Stops the worker and closes the file.
-    ///
-    /// # Safety
-    /// As for `end`.
-    unsafe fn end_file(this: *mut Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Path::Parallel(parallel) = (*this).path {
-                (*parallel).take();
-            }
-            Referee::end((*this).referee);
-            pg_sys::FreeExprContext((*this).expressions, true);
-            pg_sys::MemoryContextDelete((*this).memory);
-            (*this).path = Path::Undecided;
-        }
-    }
-
-    /// Does another file follow the one that is being read?
-    fn has_next_file(&self) -> bool {
-        // SAFETY: looks at a list's length.
-        self.file + 1 < unsafe { pg_sys::list_length(self.names) }
-    }
-
     /// What was opened.
     pub(crate) fn opening(&self) -> Opening {
         self.opening
@@ -310,8 +183,8 @@ impl Reader {
         self.memory
     }
 
-    /// Is the next call of [`Reader::next`] the one that may start a worker? It then needs the filter. For a stream, whose
-    /// size nobody knows, that is when so much has come that the rest may be worth it.
+    /// Is the next call of [`Reader::next`] the one that may start a worker? It then needs the filter. For a stream,
+    /// whose size nobody knows, that is when so much has come that the rest may be worth it.
     pub(crate) fn is_undecided(&self) -> bool {
         matches!(self.path, Path::Undecided) && self.rows > 0 && !self.is_small_stream()
     }
@@ -325,8 +198,8 @@ impl Reader {
         }
     }
 
-    /// Decides who reads on behind the first row; the threads are handed the filter, and the values of attributes that are
-    /// the same in every row and not in the file.
+    /// Decides who reads on behind the first row; the threads are handed the filter, and the values of attributes that
+    /// are the same in every row and not in the file.
     ///
     /// # Safety
     /// `this` must be alive and undecided.
@@ -353,14 +226,14 @@ impl Reader {
         }
     }
 
-    /// Puts the next row into the slot, and empties it at the end, behind the last file. Rows come as numbers only where that is all that is wanted.
+    /// Puts the next row into the slot, and empties it at the end, behind the last file. Rows come as numbers only
+    /// where that is all that is wanted.
     ///
     /// # Errors
     /// Raises the error COPY raises for this row.
     ///
-    /// # Safety
-    /// `this` must be alive, the slot be for the relation's rows, and nothing with a destructor be alive on the caller's frames.
-    /// The row lives until the next call.
+    /// # Safety `this` must be alive, the slot be for the relation's rows, and nothing with a destructor be alive on
+    /// the caller's frames. The row lives until the next call.
     pub(crate) unsafe fn next(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Found {
         // SAFETY: the caller's promise.
         unsafe {
@@ -455,8 +328,8 @@ impl Reader {
         self.referee
     }
 
-    /// Tells the progress view of rows that were loaded, and of those that a condition has refused, besides what the threads
-    /// have left out.
+    /// Tells the progress view of rows that were loaded, and of those that a condition has refused, besides what the
+    /// threads have left out.
     ///
     /// # Safety
     /// `this` must be alive.
@@ -570,7 +443,8 @@ impl Reader {
         Some(if self.file == 0 { run } else { run.behind(&self.done) })
     }
 
-    /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it before), stops the worker and closes the file.
+    /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it
+    /// before), stops the worker and closes the file.
     ///
     /// # Errors
     /// Raises COPY's error when a program failed.

@@ -18,11 +18,11 @@ pub(crate) mod shim;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use fastcsv_engine::decompress::Format;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use pgrx::prelude::*;
@@ -32,6 +32,7 @@ use crate::archive::{self, Archive};
 use crate::client::Client;
 use crate::confine;
 use crate::file::Borrowed;
+use crate::header;
 use crate::options::{Source, is_binary};
 use crate::pg_raw;
 use crate::position::{Places, PositionContext};
@@ -111,9 +112,6 @@ impl Opening {
     }
 }
 
-/// The referee whose `NextCopyFrom` is running: COPY's callback carries no argument of its own.
-static READING: AtomicPtr<Referee> = AtomicPtr::new(std::ptr::null_mut());
-
 impl Referee {
     /// Lets COPY open the source itself and makes a referee over it, in the current memory context.
     ///
@@ -151,10 +149,10 @@ impl Referee {
                         stream::raise_open_error(&error, source.name)
                     }
                 }
-            } else if let Some(format) = Self::compression(state, source) {
+            } else if let Some(coding) = Self::coding(state, source) {
                 let descriptor = shim::fastcsv_shim_take_file(state, Some(read_feed));
                 confine::check_open(source, descriptor);
-                match Archive::new(descriptor, format) {
+                match Archive::new(descriptor, coding) {
                     Ok(archive) => Self::read_stream(this, archive),
                     Err(error) => shim::raise_read_error(&error, source.name),
                 }
@@ -165,22 +163,29 @@ impl Referee {
                     Self::read_stream(this, Pipe::of_copy(descriptor));
                 } else {
                     confine::check_open(source, CopyView::of(state).descriptor);
+                    if source.drops_mark {
+                        shim::fastcsv_shim_skip(state, header::BYTE_ORDER_MARK.len() as i64);
+                    }
                 }
             }
             this
         }
     }
 
-    /// How the file that COPY has just opened is compressed, if it is to be decompressed.
+    /// How the text is put into the bytes of the file that COPY has just opened, if these are not the text.
     ///
     /// # Safety
     /// As for [`Referee::next_row`].
-    unsafe fn compression(state: pg_sys::CopyFromState, source: Source) -> Option<Format> {
+    unsafe fn coding(state: pg_sys::CopyFromState, source: Source) -> Option<Coding> {
         // SAFETY: the caller's promise; COPY keeps the descriptor open.
         unsafe {
             let view = CopyView::of(state);
-            let may_be = source.decompresses && view.descriptor >= 0 && view.format() != shim::Format::Binary;
-            may_be.then(|| archive::format_of(&Borrowed::new(view.descriptor)))?
+            if view.descriptor < 0 || view.format() == shim::Format::Binary {
+                return None;
+            }
+            let format = archive::format_of(&Borrowed::new(view.descriptor));
+            let coding = Coding { compression: format.filter(|_| source.decompresses), utf16: source.utf16 };
+            (!coding.is_plain()).then_some(coding)
         }
     }
 
@@ -221,7 +226,10 @@ impl Referee {
         unsafe {
             let view = CopyView::of((*this).state);
             let dialect = crate::position::dialect(&view);
-            let stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
+            let mut stream = Stream::new(Box::new(supply), dialect.as_ref(), view.has_header);
+            if (*this).position.source().drops_mark {
+                stream.drop_mark();
+            }
             drop(dialect);
             let mut memory = PgMemoryContexts::For(pg_sys::CurrentMemoryContext);
             let stream = memory.leak_and_drop_on_delete(stream);
@@ -512,7 +520,6 @@ impl Referee {
             let outer = pg_sys::error_context_stack;
             (*this).position.count_nothing();
             pg_sys::error_context_stack = (*this).position.push_on(outer);
-            READING.store(this, Ordering::Relaxed);
             let processed = pg_raw::CopyFrom((*this).state);
             pg_sys::error_context_stack = outer;
             processed
@@ -541,7 +548,6 @@ impl Referee {
                 (*this).push_contexts(outer);
             }
             Self::settle(this);
-            READING.store(this, Ordering::Relaxed);
             let found = pg_raw::NextCopyFrom((*this).state, expressions, values, nulls);
             pg_sys::error_context_stack = outer;
             if found {
@@ -663,6 +669,16 @@ impl Referee {
         }
     }
 
+    /// The referee whose COPY asks for bytes: its callback carries no argument of its own, and while all rows are inserted triggers may
+    /// read something else.
+    ///
+    /// # Safety
+    /// Must be called from COPY's data source callback.
+    unsafe fn reading() -> *mut Self {
+        // SAFETY: the caller's promise. The context below COPY's is a field of the referee.
+        unsafe { PositionContext::below_copy().byte_sub(offset_of!(Self, position)).cast() }
+    }
+
     /// Puts COPY's error context above ours above `outer`.
     ///
     /// # Safety
@@ -768,12 +784,12 @@ fn eol_type(line_end: Option<LineEnd>) -> i32 {
 /// COPY's data source callback: fills `buffer` with at least one byte and at most `most`, or returns 0 at the end.
 #[pg_guard]
 unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: c_int) -> c_int {
-    // SAFETY: COPY calls this only below `next_row`, which has stored its referee, and passes a buffer of `most`
-    // bytes. They are initialised here, so that the feed sees ordinary memory.
+    // SAFETY: COPY calls this only below `next_row` and `copy_all`, which have put the contexts of their referee on the stack, and passes
+    // a buffer of `most` bytes. They are initialised here, so that the feed sees ordinary memory.
     let (referee, buffer) = unsafe {
         let length = usize::try_from(most).expect("COPY asks for a positive number of bytes");
         std::ptr::write_bytes(buffer.cast::<u8>(), 0, length);
-        (&mut *READING.load(Ordering::Relaxed), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length))
+        (&mut *Referee::reading(), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length))
     };
     let mut feed = referee.feed.expect("only a referee with a feed has this callback");
     // SAFETY: the feed outlives the referee (see `start_at`), and nobody else uses it meanwhile.

@@ -16,7 +16,7 @@ use std::ffi::c_char;
 use std::io::{self, Read};
 use std::os::fd::RawFd;
 
-use fastcsv_engine::decompress::Format;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::locate::{Checkpoint, Place};
 use fastcsv_engine::scan::Level;
@@ -24,6 +24,7 @@ use fastcsv_engine::trail::Trail;
 use pgrx::pg_sys;
 
 use crate::file::Change;
+use crate::header::BYTE_ORDER_MARK;
 use crate::memory;
 use crate::pg_compat;
 use crate::pg_raw;
@@ -77,8 +78,8 @@ pub(crate) trait Supply {
     /// Closes what is not COPY's. Called once, at the end of a read without errors: after an error PostgreSQL does it.
     fn close(&mut self);
 
-    /// How the file is compressed, if the supply is what a compressed file holds: it can then be read again.
-    fn compression(&self) -> Option<Format> {
+    /// How the text is put into the bytes of a file, if the supply is the text: it can then be read again.
+    fn coding(&self) -> Option<Coding> {
         None
     }
 
@@ -186,6 +187,8 @@ pub(crate) struct Stream {
     /// Bytes of the supply so far.
     received: u64,
     is_at_end: bool,
+    /// Whether a byte order mark may come yet that is to be left out.
+    drops_mark: bool,
     /// What is wrong with the file, once a read has said so. Errors that jump own nothing, so this is not in them.
     damage: String,
 }
@@ -202,6 +205,7 @@ impl Stream {
             header_pending: has_header,
             received: 0,
             is_at_end: false,
+            drops_mark: false,
             damage: String::new(),
         }
     }
@@ -216,9 +220,14 @@ impl Stream {
         self.is_at_end
     }
 
-    /// The file that it comes from, if that is a compressed one, and how it is compressed.
-    pub(crate) fn archive(&self) -> Option<(RawFd, Format)> {
-        self.supply.compression().map(|format| (self.supply.descriptor(), format))
+    /// The file whose text it is, if there is one, and how that is put into bytes.
+    pub(crate) fn archive(&self) -> Option<(RawFd, Coding)> {
+        self.supply.coding().map(|coding| (self.supply.descriptor(), coding))
+    }
+
+    /// A byte order mark before the text is not for COPY. For nobody has read yet.
+    pub(crate) fn drop_mark(&mut self) {
+        self.drops_mark = true;
     }
 
     /// The size of that file; 0 if there is none.
@@ -461,6 +470,11 @@ impl Feed for Stream {
         }
         if let Some(trail) = &mut self.trail {
             trail.push(&buffer[..filled]);
+        }
+        // It is in the trail: places in the file are those behind it.
+        if std::mem::take(&mut self.drops_mark) && buffer[..filled].starts_with(BYTE_ORDER_MARK) {
+            buffer.copy_within(BYTE_ORDER_MARK.len()..filled, 0);
+            filled -= BYTE_ORDER_MARK.len();
         }
         Ok(filled)
     }

@@ -1,13 +1,13 @@
 //! Compressed files: which they are, by their first bytes, and what they hold.
 //!
-//! A [`Decoder`] reads one from its start to its end, in memory that depends on the file's format and the settings it was
-//! compressed with, but not on its length: at most [`MEMORY`]. Files made of several members, frames or streams one
+//! A [`Decoder`] reads one from its start to its end, in memory that depends on the file's format and the settings it
+//! was compressed with, but not on its length: at most [`MEMORY`]. Files made of several members, frames or streams one
 //! behind the other are read as one. Whatever follows the last of them and is none is damage, as a member that ends too
 //! early is: nobody can know what was meant to be there.
 //!
 //! The decoders are the formats' usual ones. What they have to say is told in two kinds of errors: what is wrong with
-//! the bytes is [`io::ErrorKind::InvalidData`], with a sentence for the user; what the system says when the bytes are read
-//! comes through as it is.
+//! the bytes is [`io::ErrorKind::InvalidData`], with a sentence for the user; what the system says when the bytes are
+//! read comes through as it is.
 
 mod bzip2;
 
@@ -15,8 +15,8 @@ use std::io::{self, BufReader, Read};
 
 use liblzma::stream::Stream;
 
-/// The most memory a decoder takes for what it must remember, in bytes: the largest window (zstd) or dictionary (xz) that is
-/// accepted. It is what `zstd` itself accepts without being told to take more, and twice what `xz -9` makes.
+/// The most memory a decoder takes for what it must remember, in bytes: the largest window (zstd) or dictionary (xz)
+/// that is accepted. It is what `zstd` itself accepts without being told to take more, and twice what `xz -9` makes.
 pub const MEMORY: u64 = 1 << WINDOW_LOG;
 
 const WINDOW_LOG: u32 = 27;
@@ -47,8 +47,8 @@ impl Format {
     /// So many bytes of a file's beginning tell.
     pub const HEAD: usize = 10;
 
-    /// How the file is compressed that begins with these bytes, if it is. No text in UTF-8 begins like that, but for one whose first
-    /// ten characters are those of a bzip2 file.
+    /// How the file is compressed that begins with these bytes, if it is. No text in UTF-8 begins like that, but for
+    /// one whose first ten characters are those of a bzip2 file.
     pub fn of(head: &[u8]) -> Option<Format> {
         match head {
             // The third byte is the method, of which there is one.
@@ -144,8 +144,8 @@ impl<R: Read> Read for Decoder<R> {
 /// Bytes passed over at once by [`From`].
 const STRIDE: usize = 64 * 1024;
 
-/// What a reader reads from an offset on. While it comes to that, it says [`io::ErrorKind::Interrupted`] from time to time, so
-/// that whoever reads can look whether that is still wanted.
+/// What a reader reads from an offset on. While it comes to that, it says [`io::ErrorKind::Interrupted`] from time to
+/// time, so that whoever reads can look whether that is still wanted.
 pub struct From<R> {
     reader: R,
     left: u64,

@@ -1,8 +1,9 @@
 //! File name patterns: `*`, `?` and `[...]`, byte by byte.
 //!
-//! A pattern is for one part of a path, between slashes. `*` stands for any bytes, `?` for one, `[abc0-9]` for one of these and `[!abc]`
-//! or `[^abc]` for one that is none of these; a `]` that comes first in brackets is one of them. A `[` without its `]` stands for itself,
-//! and `\` takes its meaning from what follows. A name that begins with a dot is matched by a pattern that begins with one.
+//! A pattern is for one part of a path, between slashes. `*` stands for any bytes, `?` for one, `[abc0-9]` for one of
+//! these and `[!abc]` or `[^abc]` for one that is none of these; a `]` that comes first in brackets is one of them. A
+//! `[` without its `]` stands for itself, and `\` takes its meaning from what follows. A name that begins with a dot is
+//! matched by a pattern that begins with one.
 
 /// Might the bytes be a pattern rather than a name?
 pub fn is_pattern(name: &[u8]) -> bool {

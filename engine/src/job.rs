@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::coding::Coding;
 use crate::convert::{Kind, Settings};
-use crate::decompress::Format;
 use crate::dialect::{Dialect, DialectError, LineEnd, Quoting};
 use crate::filter::Filter;
 
@@ -95,8 +95,8 @@ pub enum Input {
         start: u64,
         /// Bytes of a segment, roughly.
         segment_size: usize,
-        /// Where the bytes are what a file holds that the worker opens itself: how it is compressed.
-        compression: Option<Format>,
+        /// Where the bytes are the text of a file that the worker opens itself: how it is put into bytes.
+        coding: Option<Coding>,
     },
 }
 

@@ -1,6 +1,7 @@
 //! CSV structure at the speed of memory: the engine of fastcsv, without any PostgreSQL in it.
 //!
 //! * [`byte_ring`]: bytes from one process to another.
+//! * [`coding`]: files that are compressed or in UTF-16.
 //! * [`convert`]: from a field's text to the bytes of a PostgreSQL datum, or declined.
 //! * [`decompress`]: what compressed files hold.
 //! * [`dialect`]: what a CSV file may look like, resolved once.
@@ -27,6 +28,7 @@
 //! ```
 
 pub mod byte_ring;
+pub mod coding;
 pub mod convert;
 pub mod decompress;
 pub mod dialect;

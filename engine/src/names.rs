@@ -18,8 +18,9 @@ pub enum Undecided {
     Twice(usize, usize),
 }
 
-/// Which column each name of a header is: the one of exactly that name, or else the only one whose name is the same when both are folded. Blanks
-/// around a name count only where a column has them. Where two names are one column's, the exact one is.
+/// Which column each name of a header is: the one of exactly that name, or else the only one whose name is the same
+/// when both are folded. Blanks around a name count only where a column has them. Where two names are one column's, the
+/// exact one is.
 ///
 /// # Errors
 /// What cannot be decided.

@@ -11,8 +11,8 @@ extern void fastcsv_shim_pass_on(void **place, void *value, ProcessUtility_hook_
 								 QueryCompletion *completion);
 
 /*
- * As long as the statement is on its way, *place holds the value; behind it, also behind an error, what it held before. The tree is passed
- * on as one that must be copied before it is changed.
+ * As long as the statement is on its way, *place holds the value; behind it, also behind an error, what it held before.
+ * The tree is passed on as one that must be copied before it is changed.
  */
 void
 fastcsv_shim_pass_on(void **place, void *value, ProcessUtility_hook_type next, PlannedStmt *planned,

@@ -1,18 +1,19 @@
 //! Loads behind other libraries' hooks.
 //!
-//! Every hook hands a statement on to the next, and the last to PostgreSQL, which runs COPY by a function that nobody can get in the
-//! way of. So PostgreSQL, and nobody before it, must find another statement there than COPY: one that calls us. Two of its interfaces
-//! make that possible.
+//! Every hook hands a statement on to the next, and the last to PostgreSQL, which runs COPY by a function that nobody
+//! can get in the way of. So PostgreSQL, and nobody before it, must find another statement there than COPY: one that
+//! calls us. Two of its interfaces make that possible.
 //!
-//! * A statement that belongs to somebody else, PostgreSQL copies before it does anything; and a node of an extension in it is copied by that
-//!   extension. The statement sent here carries a [`Ticket`] among its parts, before the part that says what it is. While PostgreSQL copies the
-//!   ticket, the COPY behind it is exchanged.
-//! * What stands there then is `SHOW fastcsv.taken_over`. A setting may be shown by a function, and that of this one ([`arrived`]) does the load and
-//!   fills in COPY's command tag. It is no function of SQL: nobody has to be granted it, no other library hears of its call, and it is there in every
-//!   database.
+//! * A statement that belongs to somebody else is copied by PostgreSQL before it does anything; and a node of an
+//!   extension in it is copied by that extension. The statement sent here carries a [`Ticket`] among its parts, before
+//!   the part that says what it is. While PostgreSQL copies the ticket, the COPY behind it is exchanged.
+//! * What stands there then is `SHOW fastcsv.taken_over`. A setting may be shown by a function, and that of this one
+//!   ([`arrived`]) does the load and fills in COPY's command tag. It is no function of SQL: nobody has to be granted
+//!   it, no other library hears of its call, and it is there in every database.
 //!
-//! So every library sees the COPY as it was written, and after it the rows it has loaded. One that copies the statement itself, to change it, sees the
-//! SHOW. Those that do so look after tables of their own, and a COPY into these does not come here.
+//! So every library sees the COPY as it was written, and after it the rows it has loaded. One that copies the statement
+//! itself, to change it, sees the SHOW. Those that do so look after tables of their own, and a COPY into these does not
+//! come here.
 
 #![expect(unsafe_code, reason = "builds a parse tree and passes pointers through it")]
 
@@ -91,7 +92,8 @@ pub(super) unsafe fn load(
     statement: Statement,
     target: Target,
 ) {
-    // SAFETY: the caller's promise; the passenger lives longer than the call. Every statement but one that has a plan leaves this list empty.
+    // SAFETY: the caller's promise; the passenger lives longer than the call. Only statements that have a plan use this
+    // list.
     unsafe {
         let planned: *mut pg_sys::PlannedStmt = pg_sys::palloc(size_of::<pg_sys::PlannedStmt>()).cast();
         planned.copy_from_nonoverlapping(utility.planned, 1);
@@ -140,7 +142,7 @@ unsafe fn ticket(passenger: *mut Passenger) -> *mut Ticket {
 
 /// The statement is being copied: the copy shows the setting.
 unsafe extern "C-unwind" fn exchange(new: *mut pg_sys::ExtensibleNode, old: *const pg_sys::ExtensibleNode) {
-    // SAFETY: both are tickets, which nobody else makes; the passenger of the one that was made here waits for the statement.
+    // SAFETY: both are tickets, which nobody else makes; the passenger of the one made here waits for the statement.
     unsafe {
         let passenger = (*old.cast::<Ticket>()).passenger;
         (*new.cast::<Ticket>()).passenger = std::ptr::null_mut();
@@ -169,7 +171,8 @@ pub(crate) unsafe extern "C-unwind" fn arrived() -> *const c_char {
         if !passenger.is_null() && (*passenger).is_exchanged {
             PASSENGER = std::ptr::null_mut();
             let Passenger { utility, statement, target, planned, .. } = *passenger;
-            // Who still looks at it sees what it was; and what others noted in it, they would have noted in the one that came.
+            // Who still looks at it sees what it was; what others noted in it, they would have noted in the one that
+            // came.
             (*planned).utilityStmt = statement.copy.cast();
             (*utility.planned).queryId = (*planned).queryId;
             let processed = match statement.load(target) {

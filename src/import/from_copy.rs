@@ -80,7 +80,8 @@ pub(crate) unsafe fn from_copy(statement: *mut pg_sys::CopyStmt) -> u64 {
             request.filename = pg_sys::pstrdup(pg_sys::FilePathName(file));
             request.is_spooled = true;
         }
-        let rows = carry_out(planned(&request, &wishes), request.source(), std::ptr::null());
+        let plan = planned(&request, &wishes);
+        let rows = carry_out(plan, request.source(), std::ptr::null());
         if let Some(file) = spool {
             pg_sys::FileClose(file);
         }

@@ -31,11 +31,11 @@ impl Content {
     /// Those of the system; that there is no memory for a decoder.
     pub(super) fn of(opened: &Opened, stamp: Stamp, offset: u64) -> io::Result<Content> {
         let file = opened.file();
-        let bytes = match opened.compression {
+        let bytes = match opened.coding {
             None => Bytes::File { file, offset, size: stamp.size },
-            Some(format) => {
+            Some(coding) => {
                 // SAFETY: COPY keeps the file open, and this is used before it is closed.
-                let mut archive = unsafe { Archive::new(file.descriptor(), format)? };
+                let mut archive = unsafe { Archive::new(file.descriptor(), coding)? };
                 if offset > 0 {
                     archive.go_to(offset)?;
                 }

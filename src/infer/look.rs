@@ -16,6 +16,7 @@ use super::content::{Content, InMemory};
 use super::source::Opened;
 use super::survey::{self, Survey};
 use crate::file::{Change, Stamp};
+use crate::header::BYTE_ORDER_MARK;
 use crate::last_run::Run;
 use crate::options::report;
 use crate::{memory, pg_compat, settings, types};
@@ -107,9 +108,13 @@ impl Sample {
         Err(error.set_detail("A quote may open in it and never close.").into())
     }
 
-    /// Where the first record behind the header starts.
+    /// Where the first record behind the header starts; without one, behind a byte order mark.
     pub(super) fn start(&self) -> Checkpoint {
-        if self.sniffed.header { self.behind_first } else { Checkpoint::START }
+        match (self.sniffed.header, self.has_bom()) {
+            (true, _) => self.behind_first,
+            (false, true) => Checkpoint { byte: BYTE_ORDER_MARK.len() as u64, ..Checkpoint::START },
+            (false, false) => Checkpoint::START,
+        }
     }
 
     /// Is the file in UTF-16?

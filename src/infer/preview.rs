@@ -84,7 +84,7 @@ fn records(opened: &Opened, sample: &mut Sample, rows: u64) -> Result<Vec<Shown>
         return Ok(walk(&InMemory(&recoded), start, recoded.len() as u64, opened, sample, rows)?.0);
     }
     let start = if sample.has_bom() { BOM.len() as u64 } else { 0 };
-    if opened.compression.is_none() {
+    if opened.coding.is_none() {
         let size = sample.stamp.size;
         return Ok(walk(&Interruptible(&opened.file()), start, size, opened, sample, rows)?.0);
     }

@@ -149,14 +149,14 @@ pub(crate) fn literal(text: &[u8]) -> Vec<u8> {
     literal
 }
 
-/// The files' encoding, as PostgreSQL numbers and names it.
+/// The files' encoding, as PostgreSQL numbers and names it; UTF-16, which it has no name for, is UTF-8 by the time it is read.
 fn files_encoding(first: &First, seen: &Together) -> (c_int, Option<&'static str>) {
-    if first.sniffed.encoding.is_none() {
+    if first.sniffed.encoding.is_none() && !first.is_utf16 {
         return (first.copy_encoding, pg_compat::encoding_name(first.copy_encoding).to_str().ok());
     }
     let is_single_byte = matches!(seen.letters, Some((Letters::SingleByte, _)));
     match first.encoding {
-        UTF8 if first.is_utf16 => (UTF8, None),
+        UTF8 if first.is_utf16 => (UTF8, Some("UTF16")),
         UTF8 if !is_single_byte => (UTF8, Some("UTF8")),
         _ if seen.findings.controls == 0 || seen.findings.controls & NOT_IN_1252 != 0 => (LATIN1, Some("LATIN1")),
         _ => (WIN1252, Some("WIN1252")),

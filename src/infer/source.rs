@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char};
 use std::os::fd::RawFd;
 
-use fastcsv_engine::decompress::Format;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::infer::Given;
 use pgrx::prelude::*;
 use pgrx::{PgList, pg_sys};
@@ -17,7 +17,7 @@ use crate::file::Borrowed;
 use crate::options::{Source, raise, report};
 use crate::referee::shim::CopyView;
 use crate::referee::{Opening, Referee};
-use crate::{encoding, files, load, settings, stream};
+use crate::{encoding, files, load, settings, stream, text};
 
 /// What somebody wants to know of a file, and what they know already. It lives in PostgreSQL's memory.
 #[derive(Clone, Copy)]
@@ -49,8 +49,8 @@ pub(crate) struct Opened {
     relation: pg_sys::Relation,
     pub(crate) view: CopyView,
     descriptor: RawFd,
-    /// How it is compressed, if it is.
-    pub(super) compression: Option<Format>,
+    /// How its text is put into its bytes, if these are not the text.
+    pub(super) coding: Option<Coding>,
 }
 
 impl Opened {
@@ -73,12 +73,13 @@ impl Opened {
             }
             let lock = pg_sys::AccessShareLock.cast_signed();
             let relation = pg_sys::table_open(pg_sys::AccessMethodRelationId, lock);
-            let referee = Referee::open(&Opening::of(relation, request.source(), request.copy_options()));
+            let (source, options) = text::look(request.source(), request.copy_options());
+            let referee = Referee::open(&Opening::of(relation, source, options));
             let (view, _) = Referee::views(referee);
             let stream = Referee::stream(referee);
-            let (descriptor, compression) = match stream.is_null() {
+            let (descriptor, coding) = match stream.is_null() {
                 true => (view.descriptor, None),
-                false => (*stream).archive().map_or((-1, None), |(descriptor, format)| (descriptor, Some(format))),
+                false => (*stream).archive().map_or((-1, None), |(descriptor, coding)| (descriptor, Some(coding))),
             };
             if descriptor < 0 {
                 raise_unseekable();
@@ -86,7 +87,7 @@ impl Opened {
             if view.quote == 0 || encoding::is_client_only(view.encoding) {
                 raise_encoding();
             }
-            Opened { request: *request, referee, relation, view, descriptor, compression }
+            Opened { request: *request, referee, relation, view, descriptor, coding }
         }
     }
 
@@ -114,6 +115,11 @@ impl Opened {
         unsafe { CStr::from_ptr(self.request.filename) }.to_bytes()
     }
 
+    /// Is the file in UTF-16, and read as what it says in UTF-8?
+    pub(super) fn is_utf16(&self) -> bool {
+        self.coding.is_some_and(|coding| coding.utf16.is_some())
+    }
+
     /// What is known of the file's dialect, in the engine's words.
     pub(crate) fn given(&self) -> Given {
         let Request { delimiter, quote, escape, null, header, encoding, .. } = self.request;
@@ -136,9 +142,9 @@ impl Request {
         Request { filename, is_spooled: false, delimiter, quote, escape, null, header: None, encoding, most: None }
     }
 
-    /// Where the bytes come from.
+    /// Where the bytes come from. A byte order mark is no part of them.
     pub(crate) fn source(&self) -> Source {
-        Source { is_spooled: self.is_spooled, hints: true, ..Source::file(self.filename) }
+        Source { is_spooled: self.is_spooled, hints: true, drops_mark: true, ..Source::file(self.filename) }
     }
 
     /// Opens one file after the other that the name stands for, and lets `look` look at it, until that says that it has seen enough.
@@ -172,7 +178,7 @@ impl Request {
     }
 
     /// The options that were given, as COPY wants them.
-    fn copy_options(&self) -> *mut pg_sys::List {
+    pub(crate) fn copy_options(&self) -> *mut pg_sys::List {
         let csv = Some(c"csv".as_ptr().cast_mut());
         let options = [
             (c"format", csv),

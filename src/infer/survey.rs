@@ -99,9 +99,9 @@ impl From<io::Error> for Attempt {
 fn in_worker(survey: &Survey<'_>) -> Result<Surveyed, Attempt> {
     let Survey { opened, sample, terms, .. } = *survey;
     let (syntax, texts) = (survey.syntax.clone(), sample.settings.clone());
-    let origin = match opened.compression {
+    let origin = match opened.coding {
         None => Origin::File { size: sample.stamp.size, io: Io::Pread },
-        compression => Origin::Stream { compression },
+        coding => Origin::Stream { coding },
     };
     let (job, geometry) = survey_job(syntax, texts, terms.fields, terms.null_is_certain, sample.start().byte, origin);
     // SAFETY: the descriptor stays open as long as the file is looked at.
@@ -137,7 +137,7 @@ fn in_worker(survey: &Survey<'_>) -> Result<Surveyed, Attempt> {
     };
     let (threads, peak_memory) = worker.usage();
     let (rows, mut run) = (merger.findings.records, merger.run);
-    if opened.compression.is_none() {
+    if opened.coding.is_none() {
         run.bytes = Some(sample.stamp.size);
     }
     Ok((merger.findings, is_cut_off, Run { threads, peak_memory, rows, ..run }))

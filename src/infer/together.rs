@@ -243,7 +243,7 @@ impl Together {
         let sampled = sampled_encoding(opened, sample);
         let is_ascii = !findings.beyond_ascii && sample.sniffed.first.iter().all(|field| field.is_ascii());
         let own = match () {
-            () if sample.is_utf16() => Letters::Utf16,
+            () if opened.is_utf16() || sample.is_utf16() => Letters::Utf16,
             () if is_ascii => return Ok(()),
             () if sampled != schema::UTF8 || findings.not_utf8.is_some() => Letters::SingleByte,
             () => Letters::Utf8,
@@ -286,7 +286,7 @@ impl First {
             sniffed: Sniffed { recoded: None, ..sample.sniffed.clone() },
             encoding,
             copy_encoding: opened.view.encoding,
-            is_utf16: sample.is_utf16(),
+            is_utf16: opened.is_utf16() || sample.is_utf16(),
             null_is_given: opened.request.null.is_some(),
         }
     }

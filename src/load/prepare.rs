@@ -34,7 +34,7 @@ pub(super) unsafe fn prepare(
 ) -> Result<Opening, Left> {
     // SAFETY: the caller's promise.
     unsafe {
-        if beyond.is_nothing() {
+        if beyond.is_nothing() && !source.is_recoded() {
             worth_it(source, (*statement).options)?;
         } else {
             is_csv((*statement).options)?;

@@ -38,6 +38,7 @@ pub(crate) enum Argument {
     Compression,
     FilenameColumn,
     Match,
+    Bom,
 }
 
 /// COPY options with one word for a value: which argument gives it, COPY's name, and whether the argument is

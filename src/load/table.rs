@@ -123,7 +123,7 @@ impl Table {
                     let insert = pg_sys::CmdType::CMD_INSERT;
                     pg_raw::ExecComputeStoredGenerated(target, self.executor, slot, insert);
                 }
-                if (*target).ri_FdwRoutine.is_null() {
+                if (*target).ri_FdwRoutine.is_null() && !satisfies_at_sight(relation, slot) {
                     pg_raw::ExecConstraints(target, slot, self.executor);
                 }
             }
@@ -259,6 +259,31 @@ impl RowTriggers {
                 after: (*triggers).trig_insert_after_row || (*triggers).trig_insert_new_table,
             }
         }
+    }
+}
+
+/// Can it be seen without a look at any value that the row satisfies all constraints? It does if they are all NOT NULL, and there is
+/// no NULL in the tuple.
+///
+/// # Safety
+/// The slot must hold a row of the relation.
+unsafe fn satisfies_at_sight(relation: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> bool {
+    // SAFETY: the caller's promise; a slot of this kind has a tuple, or none yet.
+    unsafe {
+        if (*(*relation).rd_rel).relchecks != 0
+            || pg_compat::has_virtual_columns((*relation).rd_att)
+            || !std::ptr::eq((*slot).tts_ops, &raw const pg_sys::TTSOpsHeapTuple)
+        {
+            return false;
+        }
+        let tuple = (*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple;
+        if tuple.is_null() {
+            return false;
+        }
+        let header = (*tuple).t_data;
+        let attributes = i32::from((*header).t_infomask2 & pg_sys::HEAP_NATTS_MASK as u16);
+        let has_nulls = u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL != 0;
+        !has_nulls && attributes == (*(*relation).rd_att).natts
     }
 }
 

@@ -1,7 +1,8 @@
 //! COPY FROM statements that are not ours: loads that somebody has written as COPY, and that are done here.
 //!
-//! What is refused, and what only COPY knows how to do, is left to COPY, from its first step: nothing has happened by then
-//! but what COPY would have done first as well, which is to lock the table and to ask whether the user may insert into it.
+//! What is refused, and what only COPY knows how to do, is left to COPY, from its first step: nothing has happened by
+//! then but what COPY would have done first as well, which is to lock the table and to ask whether the user may insert
+//! into it.
 
 #![expect(unsafe_code, reason = "reads a parse tree and runs the load that it stands for")]
 

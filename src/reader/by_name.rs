@@ -1,8 +1,8 @@
 //! `match 'name'`: the names in a file's header say which column each of its fields is.
 //!
-//! COPY takes a column list in the file's order, but knows no field that is nobody's. So for a file with such fields it is shown a relation
-//! that has a column of type text more for each of them, and told not to convert these. The numbers of the table's own columns are the same in
-//! both; whoever makes rows of the table looks at these alone.
+//! COPY takes a column list in the file's order, but knows no field that is nobody's. So for a file with such fields it
+//! is shown a relation that has a column of type text more for each of them, and told not to convert these. The numbers
+//! of the table's own columns are the same in both; whoever makes rows of the table looks at these alone.
 
 #![expect(unsafe_code, reason = "makes up a relation that PostgreSQL reads")]
 
@@ -34,11 +34,11 @@ pub(super) struct ByName {
     pub(super) present: Vec<usize>,
 }
 
-/// Finds out which columns the file has; `None` if it has no header at all, because it is empty or cannot be opened. `candidates` are the attributes
-/// that may be in the file.
+/// Finds out which columns the file has; `None` if it has no header at all, because it is empty or cannot be opened.
+/// `candidates` are the attributes that may be in the file.
 ///
-/// # Errors
-/// Raises that the file can be read only once, that the header has no end, and that its names are none of the columns', or not clearly so.
+/// # Errors Raises that the file can be read only once, that the header has no end, and that its names are none of the
+/// columns', or not clearly so.
 ///
 /// # Safety
 /// The opening must be alive. What is made lives in the current memory context.
@@ -190,8 +190,8 @@ fn clipped(name: &[u8], most: usize) -> &[u8] {
     &name[..length.unsigned_abs() as usize]
 }
 
-/// The relation with so many columns of type text behind its own. It is in no catalog, and is not to be closed. Those of its own columns that
-/// are kept so have their defaults: what a scan does not find in the file is NULL.
+/// The relation with so many columns of type text behind its own. It is in no catalog, and is not to be closed. Those
+/// of its own columns that are kept so have their defaults: what a scan does not find in the file is NULL.
 ///
 /// # Safety
 /// The relation must stay open as long as this is used.
@@ -200,7 +200,8 @@ unsafe fn shown(
     extra: &[CString],
     keeps_default: impl Fn(usize) -> bool,
 ) -> pg_sys::Relation {
-    // SAFETY: the caller's promise: the copy is as shallow as a look needs it. The descriptor is not counted, and goes with its memory.
+    // SAFETY: the caller's promise: the copy is as shallow as a look needs it. The descriptor is not counted, and goes
+    // with its memory.
     unsafe {
         let own = (*relation).rd_att;
         let count = (*own).natts;

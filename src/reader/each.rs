@@ -12,6 +12,7 @@ use super::{by_name, constant};
 use crate::header;
 use crate::options::{Source, name_node, raise, report};
 use crate::referee::Opening;
+use crate::text;
 use crate::{pg_compat, pg_raw};
 
 /// What a read is asked for beyond what COPY can do. Plain pointers into PostgreSQL's memory.
@@ -98,15 +99,16 @@ pub(super) struct Each {
 
 /// What one of the files is to be opened with.
 ///
-/// # Errors
-/// Raises that the file can be read only once where it must be looked at first, what is wrong with the column for the name, and what with
-/// the header.
+/// # Errors Raises that the file can be read only once where it must be looked at first, what is wrong with the column
+/// for the name, and what with the header.
 ///
-/// # Safety
-/// The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the current memory context.
+/// # Safety The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the
+/// current memory context.
 pub(super) unsafe fn opening_for(opening: &Opening, name: *const c_char) -> Each {
     let beyond = opening.beyond;
-    let mut opening = Opening { source: Source { name, ..opening.source }, ..*opening };
+    // SAFETY: the caller's promise.
+    let (source, options) = unsafe { text::look(Source { name, ..opening.source }, opening.options) };
+    let mut opening = Opening { source, options, ..*opening };
     let mut fixed = Vec::new();
     let mut shown = opening.relation;
     let mut selected = std::ptr::null_mut();
@@ -293,7 +295,8 @@ unsafe fn about(relation: pg_sys::Relation, options: *mut pg_sys::List, present:
     changed.into_pg()
 }
 
-/// For each column of what COPY is shown, whether its values are wanted: those of the file's columns that the options name, or all of them.
+/// For each column of what COPY is shown, whether its values are wanted: those of the file's columns that the options
+/// name, or all of them.
 ///
 /// # Safety
 /// The opening must be alive, and the option's value a list of names.

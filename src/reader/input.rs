@@ -1,10 +1,10 @@
 //! Where a parallel scan's bytes come from, and how what is left behind an anomaly comes to the referee.
 //!
-//! * A **file** can be read again: the referee gets it from that record on, and a [`Walker`] goes along and tells where each
-//!   record starts.
-//! * A **stream**'s bytes are gone; what is left of the segment has been shipped, with a few bytes of what follows it. If the
-//!   stream ends with that segment, or a record in it is too long for the threads, the rest of the stream follows. Of a compressed
-//!   file the rest is decompressed here.
+//! * A **file** can be read again: the referee gets it from that record on, and a [`Walker`] goes along and tells where
+//!   each record starts.
+//! * A **stream**'s bytes are gone; what is left of the segment has been shipped, with a few bytes of what follows it.
+//!   If the stream ends with that segment, or a record in it is too long for the threads, the rest of the stream
+//!   follows. Of a compressed file the rest is decompressed here.
 
 #![expect(unsafe_code, reason = "reads through COPY's descriptor and stream, by pointer")]
 
@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
-use fastcsv_engine::decompress;
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::dialect::Dialect;
 use fastcsv_engine::entry::Mark;
 use fastcsv_engine::job::{self, Io, Job};
@@ -98,7 +98,7 @@ impl Input {
     pub(super) fn origin(&self, io: Io) -> Origin {
         match self {
             Input::File(file) => Origin::File { size: file.stamp.size, io },
-            Input::Stream(input) => Origin::Stream { compression: input.archive().map(|(_, format)| format) },
+            Input::Stream(input) => Origin::Stream { coding: input.archive().map(|(_, coding)| coding) },
         }
     }
 
@@ -159,7 +159,8 @@ impl Input {
         }
     }
 
-    /// What is left of the ticket's range or segment is to be read by the referee from `base` on. Returns what feeds it.
+    /// What is left of the ticket's range or segment is to be read by the referee from `base` on. Returns what feeds
+    /// it.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -245,7 +246,7 @@ impl StreamInput {
     }
 
     /// See [`Stream::archive`].
-    fn archive(&self) -> Option<(RawFd, decompress::Format)> {
+    fn archive(&self) -> Option<(RawFd, Coding)> {
         // SAFETY: the stream lives as long as this.
         unsafe { (*self.stream).archive() }
     }

@@ -6,8 +6,8 @@
 
 use std::ffi::CStr;
 
+use fastcsv_engine::coding::Coding;
 use fastcsv_engine::convert::Settings;
-use fastcsv_engine::decompress;
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::SMALLEST_BLOCK;
 use fastcsv_engine::filter::Filter;
@@ -68,8 +68,8 @@ pub(crate) enum Origin {
         io: Io,
     },
     Stream {
-        /// How the file is compressed that it comes from, if it is one.
-        compression: Option<decompress::Format>,
+        /// How the text is put into the bytes of a file, if it comes from one.
+        coding: Option<Coding>,
     },
 }
 
@@ -327,9 +327,7 @@ impl Budget {
     fn input(&self, start: u64, origin: Origin) -> Input {
         match origin {
             Origin::File { size, io } => Input::File { start, size, range_size: self.range_size, io },
-            Origin::Stream { compression } => {
-                Input::Stream { start, segment_size: self.range_size as usize, compression }
-            }
+            Origin::Stream { coding } => Input::Stream { start, segment_size: self.range_size as usize, coding },
         }
     }
 

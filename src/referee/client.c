@@ -1,6 +1,6 @@
 /*
- * Reading COPY data from the client, as COPY itself does it: the same messages are taken and refused, in the same words. But nothing here
- * waits for the client to begin a message, so that who waits can be told to stop.
+ * Reading COPY data from the client, as COPY itself does it: the same messages are taken and refused, in the same
+ * words. But nothing here waits for the client to begin a message, so that who waits can be told to stop.
  */
 #include "shim.h"
 
@@ -14,8 +14,8 @@
 #include "utils/memutils.h"
 
 /*
- * The headers of Kerberos and OpenSSL need not be there. Of what is declared with their help only the first field of Port is used, which is the
- * same without them.
+ * The headers of Kerberos and OpenSSL need not be there. Of what is declared with their help only the first field of
+ * Port is used, which is the same without them.
  */
 #undef ENABLE_GSS
 #undef USE_OPENSSL
@@ -31,13 +31,15 @@
 #define NOTHING		(-2)
 
 /*
- * Of a message that is not done with: its type, and whether it lies in the COPY's buffer, or only its type has been taken. Else NOTHING.
+ * Of a message that is not done with: its type, and whether it lies in the COPY's buffer, or only its type has been
+ * taken. Else NOTHING.
  */
 static int	pending = NOTHING;
 static bool pending_is_whole = false;
 
 /*
- * Asks the client for the data of a COPY, which goes on to read through its callback. Returns the buffer for the client's messages.
+ * Asks the client for the data of a COPY, which goes on to read through its callback. Returns the buffer for the
+ * client's messages.
  */
 StringInfo
 fastcsv_shim_begin_client(CopyFromState cstate)
@@ -91,8 +93,8 @@ is_readable(void)
 }
 
 /*
- * The type of the message that comes next. It is only looked at, where that can be done without waiting. Of an encrypted connection nobody
- * knows whether there is anything without taking it.
+ * The type of the message that comes next. It is only looked at, where that can be done without waiting. Of an
+ * encrypted connection nobody knows whether there is anything without taking it.
  */
 static int
 look(void)
@@ -121,8 +123,8 @@ look(void)
 }
 
 /*
- * Takes the message of this type that comes next into the buffer, waiting for the rest of it: that is on its way. False if the connection is
- * of no use any more.
+ * Takes the message of this type that comes next into the buffer, waiting for the rest of it: that is on its way. False
+ * if the connection is of no use any more.
  */
 static bool
 take(int type, StringInfo message)
@@ -162,7 +164,8 @@ take(int type, StringInfo message)
 }
 
 /*
- * May a message of this type be taken by who reads ahead? It raises no error, and if there is one before it, PostgreSQL passes it over.
+ * May a message of this type be taken by who reads ahead? It raises no error, and if there is one before it, PostgreSQL
+ * passes it over.
  */
 static bool
 is_data(int type)
@@ -171,8 +174,8 @@ is_data(int type)
 }
 
 /*
- * Copies at most size bytes of the client's data. Returns how many, 0 if the client has said that there are no more, -1 if there is nothing
- * yet, and to who reads ahead -2 if it is something else, which is left for who does not.
+ * Copies at most size bytes of the client's data. Returns how many, 0 if the client has said that there are no more, -1
+ * if there is nothing yet, and to who reads ahead -2 if it is something else, which is left for who does not.
  */
 int64
 fastcsv_shim_receive(StringInfo message, char *buffer, int64 size, bool ahead)

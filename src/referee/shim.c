@@ -238,6 +238,16 @@ fastcsv_shim_take_file(CopyFromState cstate, copy_data_source_cb source)
 	return fileno(cstate->copy_file);
 }
 
+/* COPY, which has opened a regular file and not read from it yet, is to begin behind so many bytes. */
+void
+fastcsv_shim_skip(CopyFromState cstate, int64 bytes)
+{
+	if (fseeko(cstate->copy_file, bytes, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read file \"%s\": %m", cstate->filename)));
+}
+
 /* Has the input's end been seen, by whoever has read it? */
 void
 fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end)

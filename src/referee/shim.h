@@ -69,6 +69,7 @@ extern void fastcsv_shim_count_skipped(CopyFromState cstate);
 extern void fastcsv_shim_view_options(CopyFromState cstate, FastcsvCopyOptions *options);
 extern int32 fastcsv_shim_take_stream(CopyFromState cstate, copy_data_source_cb source);
 extern int32 fastcsv_shim_take_file(CopyFromState cstate, copy_data_source_cb source);
+extern void fastcsv_shim_skip(CopyFromState cstate, int64 bytes);
 extern void fastcsv_shim_set_at_end(CopyFromState cstate, bool at_end);
 extern void fastcsv_shim_view_copy(CopyFromState cstate, FastcsvCopyView *view);
 extern void fastcsv_shim_view_error(FastcsvErrorView *view);

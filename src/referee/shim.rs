@@ -235,6 +235,7 @@ unsafe extern "C-unwind" {
     fn fastcsv_shim_view_options(state: pg_sys::CopyFromState, options: *mut CopyOptions);
     pub(crate) fn fastcsv_shim_take_stream(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
     pub(crate) fn fastcsv_shim_take_file(state: pg_sys::CopyFromState, source: pg_sys::copy_data_source_cb) -> i32;
+    pub(crate) fn fastcsv_shim_skip(state: pg_sys::CopyFromState, bytes: i64);
     pub(crate) fn fastcsv_shim_set_at_end(state: pg_sys::CopyFromState, at_end: bool);
     fn fastcsv_shim_view_copy(state: pg_sys::CopyFromState, view: *mut CopyView);
     fn fastcsv_shim_view_error(view: *mut ErrorView);

@@ -1,5 +1,5 @@
-//! What the worker's threads read: the file that the backend has open, mapped or not; what it holds, if it is compressed; or a stream
-//! that the backend reads for them.
+//! What the worker's threads read: the file that the backend has open, mapped or not; what it holds, if it is
+//! compressed; or a stream that the backend reads for them.
 
 #![expect(unsafe_code, reason = "shared memory, and mapped files")]
 
@@ -10,7 +10,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastcsv_engine::byte_ring::{ByteRing, Reader};
-use fastcsv_engine::decompress::{Decoder, Format, From};
+use fastcsv_engine::coding::{Coding, Decoded};
+use fastcsv_engine::decompress::From;
 use fastcsv_engine::job::{self, Io};
 use fastcsv_engine::mapping::Mapping;
 use fastcsv_engine::pipeline::{Input, ReadAt, patiently};
@@ -24,10 +25,10 @@ use crate::memory;
 /// Opens the file, and maps it if the job says so; or attaches to the stream.
 pub(super) fn open_input(shared: &'static Shared, input: &job::Input) -> Result<Input, Failure> {
     let panics = AtomicU64::new(shared.fault.at(Point::ThreadPanic).unwrap_or(0));
-    if let job::Input::Stream { start, compression: Some(format), .. } = *input {
+    if let job::Input::Stream { start, coding: Some(coding), .. } = *input {
         let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
-        let unpacked = Unpacked::new(file, format, start, shared).map_err(|_| Refusal::NoMemory)?;
-        return Ok(Input::Stream(Box::new(Watched { file: unpacked, panics })));
+        let decoding = Decoding::new(file, coding, start, shared).map_err(|_| Refusal::NoMemory)?;
+        return Ok(Input::Stream(Box::new(Watched { file: decoding, panics })));
     }
     if let job::Input::Stream { .. } = input {
         // SAFETY: the backend has made the ring before it registered us, and writes into it; nobody else reads.
@@ -40,9 +41,9 @@ pub(super) fn open_input(shared: &'static Shared, input: &job::Input) -> Result<
     let file = open_file(shared).map_err(|_| Refusal::NoFile)?;
     match *input {
         job::Input::File { size, io: Io::Mmap, .. } => {
-            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of bytes
-            // that change under it is a wrong row at worst, since no bound or length is taken from the file's bytes
-            // without a check.
+            // SAFETY: that nobody writes into the file is what the user says by asking for it; what a thread makes of
+            // bytes that change under it is a wrong row at worst, since no bound or length is taken from the file's
+            // bytes without a check.
             let mapping = unsafe { Mapping::new(file, size) };
             let mapping = mapping.map_err(|_| Refusal::NoMapping)?;
             Ok(Input::File(Box::new(Watched { file: mapping, panics })))
@@ -67,24 +68,24 @@ impl Read for Incoming {
     }
 }
 
-/// What a compressed file holds, from an offset on.
-struct Unpacked {
-    reader: From<Decoder<Compressed>>,
+/// The text of a file, from an offset on.
+struct Decoding {
+    reader: From<Decoded<Coded>>,
     shared: &'static Shared,
 }
 
-impl Unpacked {
+impl Decoding {
     /// # Errors
     /// If there is no memory for a decoder.
-    fn new(file: File, format: Format, start: u64, shared: &'static Shared) -> io::Result<Unpacked> {
+    fn new(file: File, coding: Coding, start: u64, shared: &'static Shared) -> io::Result<Decoding> {
         // SAFETY: the backend has made the ring before it registered us.
         let ring = unsafe { Ring::attach(NonNull::from(shared).cast::<u8>().add(shared.ring_offset)) };
-        let decoder = Decoder::new(format, Compressed { file, offset: 0, ring })?;
-        Ok(Unpacked { reader: From::new(decoder, start), shared })
+        let decoder = Decoded::new(coding, Coded { file, offset: 0, ring })?;
+        Ok(Decoding { reader: From::new(decoder, start), shared })
     }
 }
 
-impl Read for Unpacked {
+impl Read for Decoding {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer);
         if let Err(error) = &read
@@ -98,13 +99,13 @@ impl Read for Unpacked {
 }
 
 /// The bytes of a compressed file. There may be many between two that are decompressed.
-struct Compressed {
+struct Coded {
     file: File,
     offset: u64,
     ring: Ring,
 }
 
-impl Read for Compressed {
+impl Read for Coded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.ring.is_stopped() {
             return Err(io::Error::from_raw_os_error(libc::ECANCELED));

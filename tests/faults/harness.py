@@ -243,10 +243,10 @@ class Test:
 
     def check_state(self):
         if self.restarts:
-            # The server's own shared memory has other names now, and nothing may have the old ones.
-            names = self.server.shared_memory()
-            assert not self.seen_memory & set(names), "left behind: %s" % names
-            self.before["shared memory"] = names
+            # The server's own shared memory has other names now, and soon nothing has the old ones.
+            is_new = lambda: not self.seen_memory & set(self.server.shared_memory())
+            assert wait_until(is_new, WORKERS_GONE), "left behind: %s" % self.server.shared_memory()
+            self.before["shared memory"] = self.server.shared_memory()
         less = lambda now: all(not collections.Counter(now[key]) - collections.Counter(self.before[key]) for key in now)
         assert wait_until(lambda: less(self.state()), WORKERS_GONE), "left behind: %s; before: %s" % (
             self.state(), self.before)

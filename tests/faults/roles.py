@@ -140,11 +140,12 @@ def hostile_options(t):
     rng = random.Random(1)
     words = ["", ",", "\"", "'", "\\", "ab", "\n", "\r", "a" * 300, "é", "€", ".", "UTF8", "utf-8", "LATIN1", "nonsense", "0",
              "true", "match", "on", "\t", "csv", "text", "binary", "\\N", "id", "{id}", "{nothing}"]
-    names = ["delimiter", "quote", "escape", "null", "encoding", "header", "format", "force_not_null", "force_null"]
+    # COPY takes offence at the first that is wrong: in this order the function hands them on.
+    names = ["format", "header", "delimiter", "quote", "escape", "null", "encoding", "force_not_null", "force_null"]
     quoted = lambda text: "E'%s'" % text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     small = os.path.join(t.folder, "small.csv")
     for _ in range(3000 if t.is_full else 150):
-        chosen = {name: rng.choice(words) for name in rng.sample(names, rng.randrange(1, 3))}
+        chosen = {name: rng.choice(words) for name in sorted(rng.sample(names, rng.randrange(1, 3)), key=names.index)}
         if t.operation == LOAD:
             if "force_not_null" in chosen or "force_null" in chosen or "null" in chosen and "\0" in chosen["null"]:
                 continue

@@ -1,8 +1,10 @@
-"""What all parts of this test share: files, sessions with and without acceleration, and outcomes that can be compared."""
+"""What all parts of this test share: files, sessions with and without acceleration, outcomes that can be compared."""
+
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,13 +15,37 @@ import pq
 
 # Where in the statement an error is, too.
 pq.FIELDS.update(position="P", internal_position="p", internal_query="q")
-ERROR_FIELDS = ["severity", "sqlstate", "message", "detail", "hint", "schema", "table", "column", "datatype", "constraint", "position",
-                "internal_position", "internal_query"]
+ERROR_FIELDS = [
+    "severity",
+    "sqlstate",
+    "message",
+    "detail",
+    "hint",
+    "schema",
+    "table",
+    "column",
+    "datatype",
+    "constraint",
+    "position",
+    "internal_position",
+    "internal_query",
+]
 # Each session: small pieces, so that little data is enough for the threads, and reports of what was read.
-SETTINGS = ["client_min_messages = debug1", "fastcsv.min_parallel_size = 0", "fastcsv.range_size = 4096", "lc_messages = 'C'", "datestyle = 'ISO'"]
-SCHEMA = ["DROP SCHEMA IF EXISTS hooked CASCADE", "CREATE SCHEMA hooked", "SET search_path = hooked, public",
-          "CREATE TABLE t (id int, name text)"]
+SETTINGS = [
+    "client_min_messages = debug1",
+    "fastcsv.min_parallel_size = 0",
+    "fastcsv.range_size = 4096",
+    "lc_messages = 'C'",
+    "datestyle = 'ISO'",
+]
+SCHEMA = [
+    "DROP SCHEMA IF EXISTS hooked CASCADE",
+    "CREATE SCHEMA hooked",
+    "SET search_path = hooked, public",
+    "CREATE TABLE t (id int, name text)",
+]
 ROWS = 3000
+LOOK = "SELECT count(*), sum(id), max(name) FROM t"
 
 
 def wait_until(condition, seconds=10.0, step=0.01):
@@ -38,6 +64,10 @@ def csv(count=ROWS, spoiled=None):
     for number, line in (spoiled or {}).items():
         lines[number] = line
     return "\n".join(lines) + "\n"
+
+
+def copy(path, table="t", more="", options="FORMAT csv"):
+    return "COPY %s FROM '%s' (%s)%s" % (table, path, options, more)
 
 
 class Checks:
@@ -69,7 +99,11 @@ class Checks:
                 why = "%d: off %s\n       on %s" % (number, shown(one), shown(other))
                 break
         if why is None and len(off) != len(on):
-            why = "off has %d outcomes, on %d; the next is %s" % (len(off), len(on), shown((off + on)[min(len(off), len(on))]))
+            why = "off has %d outcomes, on %d; the next is %s" % (
+                len(off),
+                len(on),
+                shown((off + on)[min(len(off), len(on))]),
+            )
         self.check(what, why)
 
 
@@ -81,7 +115,9 @@ def shown(value):
 def own_line(context):
     """The lines that fastcsv adds to a CONTEXT, and the others."""
     lines = (context or "").split("\n")
-    return [line for line in lines if line.startswith("fastcsv: ")], [line for line in lines if not line.startswith("fastcsv: ")]
+    return [line for line in lines if line.startswith("fastcsv: ")], [
+        line for line in lines if not line.startswith("fastcsv: ")
+    ]
 
 
 def plain(fields):
@@ -118,7 +154,9 @@ class Session:
                 notices.append(plain(notice))
             elif notice["message"].startswith("fastcsv has read: "):
                 self.runs.append(json.loads(notice["message"].partition(": ")[2]))
-        outcome = {"error": plain(result)} if result["kind"] == "error" else {k: v for k, v in result.items() if k != "kind"}
+        outcome = (
+            {"error": plain(result)} if result["kind"] == "error" else {k: v for k, v in result.items() if k != "kind"}
+        )
         if notices:
             outcome["notices"] = notices
         return outcome
@@ -159,18 +197,24 @@ class Place:
 
     def usual_files(self):
         """Files that many parts load."""
-        return {"good": self.file("good.csv", csv()), "bad": self.file("bad.csv", csv(spoiled={2500: "x,y"})),
-                "short": self.file("short.csv", csv(spoiled={2500: "77"})), "few": self.file("few.csv", csv(10)),
-                "empty": self.file("empty.csv", ""), "header": self.file("header.csv", "id,name\n" + csv()),
-                "semicolon": self.file("semicolon.csv", csv().replace(",", ";"))}
+        return {
+            "good": self.file("good.csv", csv()),
+            "bad": self.file("bad.csv", csv(spoiled={2500: "x,y"})),
+            "short": self.file("short.csv", csv(spoiled={2500: "77"})),
+            "few": self.file("few.csv", csv(10)),
+            "empty": self.file("empty.csv", ""),
+            "header": self.file("header.csv", "id,name\n" + csv()),
+            "semicolon": self.file("semicolon.csv", csv().replace(",", ";")),
+        }
 
     def remove(self):
         if self.has_own_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def compare(checks, place, what, script, taken=None, user=None, setup=(), **more):
-    """A script with acceleration and without; `taken` is how many loads of it must have been done on the parallel engine."""
+def compare(checks, place, what, script, taken=None, setup=(), undo=(), **more):
+    """A script with acceleration and without; `taken` is how many loads of it must have been done on the threads. What
+    comes before and behind it is not compared."""
     if not checks.wants(what):
         return
     outcomes, loads = [], []
@@ -179,14 +223,29 @@ def compare(checks, place, what, script, taken=None, user=None, setup=(), **more
         control.must("SET client_min_messages = warning")
         for statement in [*SCHEMA, *setup]:
             control.must(statement)
-        control.close()
-        session = place.session(on, user, **more)
+        session = place.session(on, **more)
         outcomes.append([session.run(step) for step in script])
         loads.append(session.loads())
         session.close()
+        for statement in undo:
+            control.must(statement)
+        control.close()
     checks.same(what, *outcomes)
     if loads[0]:
         checks.check(what, "loads were taken over though acceleration was off: %r" % loads[0])
     if taken is not None:
         paths = [run["path"] for run in loads[1]]
         checks.equal(what + ": taken over", paths, ["parallel"] * taken)
+
+
+def compiled(source, folder):
+    """The path of a library. Its headers are those of the server's version, or of the pg_config that is found."""
+    library = os.path.join(folder, os.path.basename(source).replace(".c", ".so"))
+    headers = os.environ.get("FASTCSV_HEADERS")
+    if headers is None:
+        headers = subprocess.run(
+            ["pg_config", "--includedir-server"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-I", headers, "-o", library, source], check=True)
+    os.chmod(library, 0o755)
+    return library

@@ -1,6 +1,6 @@
 /*
- * A library with a hook for utility statements, as others have one: it looks at each COPY before it passes it on and behind that, and does
- * what watcher.does says:
+ * A library with a hook for utility statements, as others have one: it looks at each COPY before it passes it on and
+ * behind that, and does what watcher.does says:
  *
  *   watch   nothing more
  *   refuse  refuses a COPY from a file or program
@@ -23,8 +23,8 @@ static char *does;
 static ProcessUtility_hook_type next;
 
 static void
-watch(PlannedStmt *pstmt, const char *text, bool read_only, ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
-	  DestReceiver *destination, QueryCompletion *completion)
+watch(PlannedStmt *pstmt, const char *text, bool read_only, ProcessUtilityContext context, ParamListInfo params,
+	  QueryEnvironment *environment, DestReceiver *destination, QueryCompletion *completion)
 {
 	CopyStmt   *copy = (CopyStmt *) pstmt->utilityStmt;
 	ProcessUtility_hook_type go_on = next ? next : standard_ProcessUtility;
@@ -34,10 +34,12 @@ watch(PlannedStmt *pstmt, const char *text, bool read_only, ProcessUtilityContex
 		go_on(pstmt, text, read_only, context, params, environment, destination, completion);
 		return;
 	}
-	ereport(NOTICE, errmsg("before %s %d %d %s %s %d options %s where, level %d, at %d of %d", GetCommandTagName(CreateCommandTag((Node *) copy)),
-						   copy->is_from, copy->is_program, copy->filename ? copy->filename : "client",
-						   copy->relation ? copy->relation->relname : "query", list_length(copy->options), copy->whereClause ? "with" : "without",
-						   GetCommandLogLevel((Node *) copy), pstmt->stmt_location, pstmt->stmt_len));
+	ereport(NOTICE,
+			errmsg("before %s %d %d %s %s %d options %s where, level %d, at %d of %d",
+				   GetCommandTagName(CreateCommandTag((Node *) copy)), copy->is_from, copy->is_program,
+				   copy->filename ? copy->filename : "client", copy->relation ? copy->relation->relname : "query",
+				   list_length(copy->options), copy->whereClause ? "with" : "without",
+				   GetCommandLogLevel((Node *) copy), pstmt->stmt_location, pstmt->stmt_len));
 	if (strcmp(does, "refuse") == 0 && copy->filename)
 		ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("the watcher refuses %s", copy->filename));
 	if (strcmp(does, "own") == 0 && copy->relation && strcmp(copy->relation->relname, "owned") == 0)
@@ -59,7 +61,8 @@ watch(PlannedStmt *pstmt, const char *text, bool read_only, ProcessUtilityContex
 void
 _PG_init(void)
 {
-	DefineCustomStringVariable("watcher.does", "What the watcher does.", NULL, &does, "", PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("watcher.does", "What the watcher does.", NULL, &does, "", PGC_USERSET, 0,
+							   NULL, NULL, NULL);
 	next = ProcessUtility_hook;
 	ProcessUtility_hook = watch;
 }

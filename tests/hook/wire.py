@@ -1,4 +1,5 @@
 """PostgreSQL's protocol, byte by byte: a client that may say what no library would say."""
+
 import json
 import os
 import socket
@@ -55,19 +56,30 @@ def extended(sql):
 
 
 class Wire:
-    """A connection through the server's socket. `got` collects what the server has said, as far as it is to be compared."""
+    """A connection through the server's socket. `got` has what the server has said, as far as it is to be compared."""
 
     def __init__(self, place, on=None, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         self.socket.connect(os.path.join(place.host, ".s.PGSQL.%s" % place.port))
-        body = struct.pack("!i", 3 << 16) + text("user") + text(place.user) + text("database") + text("postgres") + b"\0"
+        body = (
+            struct.pack("!i", 3 << 16) + text("user") + text(place.user) + text("database") + text("postgres") + b"\0"
+        )
         self.socket.sendall(struct.pack("!i", len(body) + 4) + body)
         self.buffer, self.got, self.context, self.loads, self.key = b"", [], [], [], None
         self.until_ready()
         if on is not None:
-            settings = [*SETTINGS, *place.settings, "search_path = hooked, public", "fastcsv.accelerate_copy = %s" % ("on" if on else "off")]
-            self.send(query("; ".join((["LOAD 'fastcsv'"] if place.load else []) + ["SET " + setting for setting in settings])))
+            settings = [
+                *SETTINGS,
+                *place.settings,
+                "search_path = hooked, public",
+                "fastcsv.accelerate_copy = %s" % ("on" if on else "off"),
+            ]
+            self.send(
+                query(
+                    "; ".join((["LOAD 'fastcsv'"] if place.load else []) + ["SET " + setting for setting in settings])
+                )
+            )
             self.until_ready()
         self.got, self.loads = [], []
 
@@ -98,7 +110,9 @@ class Wire:
 
     def note(self, kind, body):
         if kind in "EN":
-            fields = {CODES[part[:1].decode()]: part[1:].decode() for part in body.split(b"\0") if part[:1].decode() in CODES}
+            fields = {
+                CODES[part[:1].decode()]: part[1:].decode() for part in body.split(b"\0") if part[:1].decode() in CODES
+            }
             if fields["severity"].startswith("DEBUG"):
                 run = fields["message"].partition("fastcsv has read: ")[2]
                 self.loads += [run for run in [json.loads(run)] if run["operation"] == "load"] if run else []

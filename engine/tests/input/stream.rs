@@ -99,7 +99,7 @@ fn run_stream(job: &Job, content: &[u8], way: &Way) -> Delivered {
     let ring = byte_ring(way.capacity);
     // SAFETY: one of each.
     let (writer, reader) = unsafe { (ring.writer(), ring.reader()) };
-    let input = job::Input::Stream { start: 0, segment_size: way.segment_size, compression: None };
+    let input = job::Input::Stream { start: 0, segment_size: way.segment_size, coding: None };
     let job = Job { input, ..job.clone() };
     let started = AtomicUsize::new(0);
     let one: Spawn<'_> = &|body| match started.fetch_add(1, Ordering::Relaxed) {
@@ -197,7 +197,7 @@ fn check_rests(delivered: &Delivered, content: &[u8]) {
 }
 
 fn csv_job(columns: usize, line_end: LineEnd, escape: u8, output: Output) -> Job {
-    let job = job(columns, line_end, job::Input::Stream { start: 0, segment_size: 1, compression: None });
+    let job = job(columns, line_end, job::Input::Stream { start: 0, segment_size: 1, coding: None });
     Job { syntax: Syntax { escape, ..job.syntax }, output, ..job }
 }
 
@@ -331,7 +331,7 @@ fn whole_records_do_not_wait_for_a_full_segment() {
     let ring = byte_ring(1000);
     // SAFETY: one of each.
     let (mut writer, reader) = unsafe { (ring.writer(), ring.reader()) };
-    let input = job::Input::Stream { start: 0, segment_size: 1 << 20, compression: None };
+    let input = job::Input::Stream { start: 0, segment_size: 1 << 20, coding: None };
     let job = Job { input, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     let blocks = AtomicUsize::new(0);
     let (seen, feeder_sees) = (&blocks, &blocks);
@@ -370,7 +370,7 @@ fn a_stream_that_fails_says_so_behind_what_came_before() {
             }
         }
     }
-    let input = job::Input::Stream { start: 0, segment_size: 4, compression: None };
+    let input = job::Input::Stream { start: 0, segment_size: 4, coding: None };
     let job = Job { input, ..csv_job(2, LineEnd::Lf, b'"', Output::Rows) };
     let delivered = run(job, Input::Stream(Box::new(Failing(b"a,b\nc,d\ne,f\n"))), GEOMETRY, |_| ());
     let (last, entries) = delivered.tickets.last().unwrap();
