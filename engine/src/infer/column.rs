@@ -59,6 +59,26 @@ pub struct Column {
     pub refusals: Vec<Refusal>,
     /// The first distinct values.
     pub samples: Vec<Vec<u8>>,
+    pub(super) hints: Hints,
+}
+
+/// Where a sample is looked for first: where one of the same length and first byte was found before. It says nothing of the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hints([u8; 16]);
+
+impl PartialEq for Hints {
+    fn eq(&self, _: &Hints) -> bool {
+        true
+    }
+}
+
+impl Eq for Hints {}
+
+impl Hints {
+    #[inline]
+    fn slot(value: &[u8]) -> usize {
+        (value.len() ^ usize::from(value.first().copied().unwrap_or(0))) % 16
+    }
 }
 
 /// The test that most values of a column pass, and that leaves its readings as they are.
@@ -98,6 +118,7 @@ impl Default for Column {
             words: Vec::new(),
             refusals: Vec::new(),
             samples: Vec::new(),
+            hints: Hints::default(),
         }
     }
 }
@@ -195,11 +216,22 @@ impl Column {
     #[inline]
     fn keep_sample(&mut self, value: &[u8]) {
         let value = &value[..value.len().min(SHOWN)];
-        // Where a column has few different values, all of them come here, and most differ in their first byte.
-        let is_known = |sample: &Vec<u8>| sample.first() == value.first() && sample == value;
-        if !self.samples.iter().any(is_known) {
-            self.samples.push(value.to_vec());
+        // Where a column has few different values, all of them come here.
+        let slot = Hints::slot(value);
+        let likely = self.samples.get(usize::from(self.hints.0[slot]));
+        if !likely.is_some_and(|sample| are_equal(sample, value)) {
+            self.keep_unlikely_sample(value, slot);
         }
+    }
+
+    #[cold]
+    fn keep_unlikely_sample(&mut self, value: &[u8], slot: usize) {
+        let known = self.samples.iter().position(|sample| sample == value);
+        let place = known.unwrap_or_else(|| {
+            self.samples.push(value.to_vec());
+            self.samples.len() - 1
+        });
+        self.hints.0[slot] = place as u8;
     }
 
     /// Finds the test for the readings that are left.
@@ -251,6 +283,21 @@ impl Column {
         let refusals: usize = self.refusals.iter().map(|refusal| refusal.value.capacity()).sum();
         let samples: usize = self.samples.iter().map(Vec::capacity).sum();
         refusals + samples + self.refusals.capacity() * size_of::<Refusal>() + self.words.capacity() * size_of::<Word>()
+    }
+}
+
+/// Are the texts the same? Where they are short, this takes less time than a call.
+#[inline]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let words = |text: &[u8]| {
+        let (first, last) = (text.first_chunk::<8>()?, text.last_chunk::<8>()?);
+        Some((u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
+    };
+    match one.len() {
+        length if length != other.len() => false,
+        0..8 => one.iter().zip(other).all(|(one, other)| one == other),
+        8..=16 => words(one) == words(other),
+        _ => one == other,
     }
 }
 
