@@ -17,6 +17,19 @@ pub(super) struct Inflow {
     /// Bytes that COPY's parser has too, should it go on after all.
     unused: usize,
     is_closed: bool,
+    /// Whether the stream had nothing more when it was asked last. What it has may not show at its descriptor: a client's message is
+    /// taken as a whole.
+    is_dry: bool,
+}
+
+/// What is to be waited for, beside the worker.
+pub(super) enum Wait {
+    /// Nothing: there is something to move.
+    Not,
+    /// The worker alone. It tells when there is room, and when it has done something.
+    Worker,
+    /// That the descriptor becomes readable.
+    Readable(RawFd),
 }
 
 impl Inflow {
@@ -30,7 +43,7 @@ impl Inflow {
     pub(super) unsafe fn new(stream: *mut Stream, ring: ByteRing) -> io::Result<Inflow> {
         // SAFETY: the caller's promise.
         let (unused, writer) = unsafe { ((*stream).hold_unused()?, ring.writer()) };
-        Ok(Inflow { stream, ring, writer, unused, is_closed: false })
+        Ok(Inflow { stream, ring, writer, unused, is_closed: false, is_dry: false })
     }
 
     /// Moves what has come into the ring, without waiting. Returns whether the worker must be woken.
@@ -39,10 +52,14 @@ impl Inflow {
     /// Those of reading.
     pub(super) fn pump(&mut self) -> io::Result<bool> {
         let mut moved = 0;
+        self.is_dry = false;
         while !self.is_closed && moved < self.ring.capacity() && self.has_room() {
             // SAFETY: nobody else uses the stream while the worker is at work.
             match unsafe { (*self.stream).read_ahead(self.writer.room())? } {
-                Ahead::Nothing => break,
+                Ahead::Nothing => {
+                    self.is_dry = true;
+                    break;
+                }
                 Ahead::End => {
                     self.writer.close();
                     self.is_closed = true;
@@ -60,25 +77,28 @@ impl Inflow {
         Ok((moved > 0 || self.is_closed) && self.writer.must_wake_reader())
     }
 
-    /// What is to be waited for beside the worker; the worker will tell when there is room.
-    pub(super) fn descriptor(&self) -> Option<RawFd> {
+    /// What is to be waited for, behind [`Inflow::pump`].
+    pub(super) fn wait(&self) -> Wait {
         if self.is_closed {
-            return None;
+            return Wait::Worker;
+        }
+        if self.is_dry {
+            // SAFETY: as above.
+            return unsafe { (*self.stream).descriptor() }.map_or(Wait::Worker, Wait::Readable);
         }
         if !self.has_room() {
             self.writer.sleeps();
             if !self.has_room() {
-                return None;
+                return Wait::Worker;
             }
         }
-        // SAFETY: as above.
-        unsafe { (*self.stream).descriptor() }
+        Wait::Not
     }
 
     /// Whether it is the client that the worker, which has done all that there was, waits for too.
     pub(super) fn waits_for_client(&self) -> bool {
         // SAFETY: as above.
-        !self.is_closed && self.writer.free() == self.ring.capacity() && unsafe { (*self.stream).is_client() }
+        self.is_dry && self.writer.free() == self.ring.capacity() && unsafe { (*self.stream).is_client() }
     }
 
     /// Whether there is so much room that reading is worth it.

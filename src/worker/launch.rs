@@ -15,7 +15,7 @@ use fastcsv_engine::ring::{Consumer, Geometry, Next, Ring};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::inflow::Inflow;
+use super::inflow::{Inflow, Wait};
 use super::shared::{JOB_FACTOR, Refusal, Shared, Verdict};
 use crate::fault::Fault;
 use crate::options::{raise, report};
@@ -192,7 +192,11 @@ impl Worker {
         self.check()?;
         let inflow = self.inflow.as_ref();
         let event = stream::wait_event(inflow.is_some_and(Inflow::waits_for_client));
-        wait_for(inflow.and_then(Inflow::descriptor), LONGEST_SLEEP, event);
+        match inflow.map_or(Wait::Worker, Inflow::wait) {
+            Wait::Not => {}
+            Wait::Worker => wait_for(None, LONGEST_SLEEP, event),
+            Wait::Readable(descriptor) => wait_for(Some(descriptor), LONGEST_SLEEP, event),
+        }
         ring.consumer_sleeps(false);
         pgrx::check_for_interrupts!();
         Ok(())

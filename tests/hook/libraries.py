@@ -85,7 +85,7 @@ def run(checks, _place):
             ("watcher", "pg_stat_statements", "pgaudit", "auto_explain"),
         ):
             place = libraries.start(*order)
-            everything(checks, libraries, place, is_quick=order[0] in ("pgaudit", "watcher"))
+            everything(checks, libraries, place, is_quick=order[0] != "pg_stat_statements")
         behind(checks, place)
         watched(checks, place, libraries, around=False)
         databases(checks, place)
