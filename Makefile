@@ -6,8 +6,8 @@ export PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
 .NOTPARALLEL:
 
 help:
-	@echo "make demo         see fastcsv work: builds it, starts a throwaway server, queries and loads a 150 MB file"
-	@echo "make test         format, lints, unit tests, pg_regress, conformance with PostgreSQL 15"
+	@echo "make demo         see fastcsv work: builds it, starts a throwaway server, queries, loads and imports a 150 MB file"
+	@echo "make test         format, lints, unit tests, and all tests against a server, with PostgreSQL 15"
 	@echo "make test-matrix  the server tests again with PostgreSQL 16, 17 and 18"
 	@echo "make test-faults  what happens when things go wrong, in full: killed processes, full disks, failing reads; fuzzing, sanitizers"
 	@echo "make fuzz         fuzzes the engine for a minute a target"
