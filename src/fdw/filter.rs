@@ -8,9 +8,8 @@
 //!    have returned, or on which it would have raised an error.
 //! 2. **Begin.** [`Parameters::of`] prepares the parameters in these clauses for evaluation.
 //! 3. **First row**, again after each rescan. [`Parameters::filter`] makes the filter, with the parameters' values of
-//! that
-//!    moment. Not earlier: the value may be a subquery's, or come from the outer side of a join, and is not there yet
-//!    when the scan begins.
+//!    that moment. Not earlier: the value may be a subquery's, or come from the outer side of a join, and is not there
+//!    yet when the scan begins.
 //!
 //! The filter's columns are attribute numbers (1-based); `Filter::columns` lists them and `Filter::with_columns`
 //! renumbers them. EXPLAIN's line is [`deparsed`].
