@@ -134,8 +134,8 @@ impl Call {
     /// # Errors
     /// Raises that the function is called where no set can be.
     pub(crate) fn rows(&self, rows: impl Iterator<Item = Vec<Option<pg_sys::Datum>>>) -> pg_sys::Datum {
-        // SAFETY: the frame is valid (see `new`); the call makes a store for rows of the declared descriptor, and checks that one
-        // may be returned. Each row is as long as the descriptor (checked).
+        // SAFETY: the frame is valid (see `new`); the call makes a store for rows of the declared descriptor, and
+        // checks that one may be returned. Each row is as long as the descriptor (checked).
         unsafe {
             pg_sys::InitMaterializedSRF(self.info, 0);
             let result = (*self.info).resultinfo.cast::<pg_sys::ReturnSetInfo>();

@@ -1,12 +1,12 @@
 //! `fastcsv.allowed_directories`: the folders that files are read from.
 //!
-//! Who may read files on the server may read all that the server's account can. With this setting a superuser confines everybody else to some
-//! folders, for all that is fastcsv's own: foreign tables, `fastcsv_copy` and the other functions. (COPY itself is as PostgreSQL has
-//! it, taken over or not.)
+//! Who may read files on the server may read all that the server's account can. With this setting a superuser confines
+//! everybody else to some folders, for all that is fastcsv's own: foreign tables, `fastcsv_copy` and the other
+//! functions. (COPY itself is as PostgreSQL has it, taken over or not.)
 //!
-//! What counts is where a file really is. Before anything is opened or looked at, the path's symbolic links are resolved; so nothing is told of what
-//! lies elsewhere, not even whether it is there. And when the file is open, the kernel is asked what it is, because a link may have been exchanged
-//! meanwhile.
+//! What counts is where a file really is. Before anything is opened or looked at, the path's symbolic links are
+//! resolved; so nothing is told of what lies elsewhere, not even whether it is there. And when the file is open, the
+//! kernel is asked what it is, because a link may have been exchanged meanwhile.
 
 #![expect(unsafe_code, reason = "reads a setting's list and asks the kernel about a descriptor")]
 
@@ -72,7 +72,8 @@ fn refuse(source: Source) -> ! {
     )
 }
 
-/// The path without symbolic links. Of one that leads to nothing, what there is; `None` if nobody can tell where it would be.
+/// The path without symbolic links. Of one that leads to nothing, what there is; `None` if nobody can tell where it
+/// would be.
 fn resolved(path: &Path) -> Option<PathBuf> {
     for ancestor in path.ancestors() {
         let start = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
@@ -103,7 +104,8 @@ fn is_inside(path: &Path) -> bool {
 
 /// The folders that the text lists, separated by commas; `None` if it is no such list.
 pub(crate) fn folders(text: &CStr) -> Option<Vec<PathBuf>> {
-    // SAFETY: PostgreSQL's function takes the copy apart in place; the elements are C strings of the current memory context.
+    // SAFETY: PostgreSQL's function takes the copy apart in place; the elements are C strings of the current memory
+    // context.
     unsafe {
         let copy: *mut c_char = pg_sys::pstrdup(text.as_ptr());
         let mut list = std::ptr::null_mut();

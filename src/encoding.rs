@@ -31,8 +31,8 @@ pub(crate) fn is_single_byte(encoding: c_int) -> bool {
     unsafe { pg_sys::pg_encoding_max_length(encoding) == 1 }
 }
 
-/// What each byte of a single-byte encoding becomes in the server's encoding, nothing where it is invalid; `None` where the
-/// encoding is not like ASCII in its lower half, or PostgreSQL has no conversion.
+/// What each byte of a single-byte encoding becomes in the server's encoding, nothing where it is invalid; `None` where
+/// the encoding is not like ASCII in its lower half, or PostgreSQL has no conversion.
 pub(crate) fn table(encoding: c_int) -> Option<Vec<Vec<u8>>> {
     let converted = |byte: u8| to_server(encoding, &[byte]);
     let table: Vec<Vec<u8>> = (0..=u8::MAX).map(converted).collect::<Option<_>>()?;

@@ -1,8 +1,9 @@
 //! `fastcsv.fault`: something goes wrong, on purpose, so that tests can see what happens then.
 //!
-//! The setting is `POINT` or `POINT:COUNT`: the fault happens when that point is reached for the COUNT-th time (the first if none is
-//! named) in a scan or load that starts while it is set. It travels to the worker beside the job. Where it is not set, nothing of this is
-//! in the way: each point is at the start of something that takes long, or has a wrapper that only a fault puts there.
+//! The setting is `POINT` or `POINT:COUNT`: the fault happens when that point is reached for the COUNT-th time (the
+//! first if none is named) in a scan or load that starts while it is set. It travels to the worker beside the job.
+//! Where it is not set, nothing of this is in the way: each point is at the start of something that takes long, or has
+//! a wrapper that only a fault puts there.
 
 use crate::memory;
 

@@ -86,7 +86,8 @@ impl RecordFeed {
         Self { bytes: none, descriptor, start: Checkpoint::START }
     }
 
-    /// The bytes to feed next, which must stay where they are until the referee has read the record, and the record's place.
+    /// The bytes to feed next, which must stay where they are until the referee has read the record, and the record's
+    /// place.
     pub(crate) fn set(&mut self, bytes: *const [u8], start: Checkpoint) {
         (self.bytes, self.start) = (bytes, start);
     }

@@ -7,12 +7,11 @@
 //!     LANGUAGE c AS 'fastcsv', 'fastcsv_test_filter';
 //! ```
 //!
-//! It plans the query, which must scan a fastcsv table, with parameters of the named types, and asks of every row of the
-//! file both the filter made for that scan and the executor's quals. The answer is
-//! `PUSHED of CLAUSES clauses, PASSED of ROWS rows, WRONG wrong: CONDITION`: how many clauses are pushed, how many rows the
-//! filter passes, of how many it says what it must not, and what was pushed, as EXPLAIN spells it. It must pass what the
-//! executor returns, and nothing else if every clause was pushed. Where the plan does without a scan the answer is
-//! `no scan`.
+//! It plans the query, which must scan a fastcsv table, with parameters of the named types, and asks of every row of
+//! the file both the filter made for that scan and the executor's quals. The answer is `PUSHED of CLAUSES clauses,
+//! PASSED of ROWS rows, WRONG wrong: CONDITION`: how many clauses are pushed, how many rows the filter passes, of how
+//! many it says what it must not, and what was pushed, as EXPLAIN spells it. It must pass what the executor returns,
+//! and nothing else if every clause was pushed. Where the plan does without a scan the answer is `no scan`.
 
 #![expect(unsafe_code, reason = "drives the planner and the executor through their C interface")]
 
@@ -107,8 +106,8 @@ unsafe fn explain(
 /// # Safety
 /// `node` must be a scan that has begun, and `statement` the plan that it is in.
 unsafe fn compare_on(node: *mut pg_sys::ForeignScanState, statement: *mut pg_sys::PlannedStmt) -> String {
-    // SAFETY: the caller's promise. The scan's own callback is called as the executor would: with per-tuple memory that is
-    // reset before.
+    // SAFETY: the caller's promise. The scan's own callback is called as the executor would: with per-tuple memory that
+    // is reset before.
     unsafe {
         let plan = (*node).ss.ps.plan.cast::<pg_sys::ForeignScan>();
         let quals = (*plan).scan.plan.qual;

@@ -7,9 +7,10 @@
 //!     LANGUAGE c AS 'fastcsv', 'fastcsv_test_image';
 //! ```
 //!
-//! It reads a fastcsv foreign table twice at once: through a [`Reader`], which goes to a worker where the settings allow it, and
-//! with the referee alone, whose values `heap_form_tuple` makes a tuple of. It says how many tuples of the worker's were
-//! the same, byte for byte; how many rows came value by value and were the same; and what the first difference is, in hexadecimal.
+//! It reads a fastcsv foreign table twice at once: through a [`Reader`], which goes to a worker where the settings
+//! allow it, and with the referee alone, whose values `heap_form_tuple` makes a tuple of. It says how many tuples of
+//! the worker's were the same, byte for byte; how many rows came value by value and were the same; and what the first
+//! difference is, in hexadecimal.
 
 #![expect(unsafe_code, reason = "compares tuples by pointer")]
 

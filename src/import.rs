@@ -63,7 +63,8 @@ pub(crate) fn import(call: &Call) -> pg_sys::Datum {
 /// Looks through the files and makes the plan.
 ///
 /// # Errors
-/// Raises what [`Schema::infer`] does, that there is nothing to make a table of, and that the table's schema does not do.
+/// Raises what [`Schema::infer`] does, that there is nothing to make a table of, and that the table's schema does not
+/// do.
 ///
 /// # Safety
 /// As for [`Schema::infer`].

@@ -191,14 +191,15 @@ unsafe fn allocate(
     }
 }
 
-/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted, or null where that may not be there.
-/// Returns the number of rows.
+/// Loads a file into a table, with COPY's options; `schema` is that of the extension, quoted, or null where that may
+/// not be there. Returns the number of rows.
 ///
 /// # Errors
 /// Raises COPY's errors; and that another extension plans the table's inserts, which needs the extension's schema.
 ///
 /// # Safety
-/// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's frames.
+/// The strings and the list must live as long as the load; nothing with a destructor may be alive on the caller's
+/// frames.
 pub(crate) unsafe fn load_file(
     target: pg_sys::Oid,
     source: Source,
@@ -279,8 +280,8 @@ pub(crate) fn require_read_server_files(filename: *mut c_char) {
     if may_read_server_files() {
         return;
     }
-    // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the first thing
-    // that COPY looks at, so which table it is about does not matter.
+    // SAFETY: the file's name is a C string; the statement is built in PostgreSQL's memory. Who may read files is the
+    // first thing that COPY looks at, so which table it is about does not matter.
     unsafe {
         let table = pg_sys::AccessMethodRelationId;
         let statement = statement::copy_from(table, filename, std::ptr::null_mut(), std::ptr::null_mut());
@@ -376,8 +377,8 @@ unsafe fn is_stream(source: Source) -> bool {
     }
 }
 
-/// Lets COPY insert rows that its parser gets from us: from a FIFO, which it does not open itself, because it would wait in a way that cannot be
-/// interrupted; from a compressed file; from several files, each for itself.
+/// Lets COPY insert rows that its parser gets from us: from a FIFO, which it does not open itself, because it would
+/// wait in a way that cannot be interrupted; from a compressed file; from several files, each for itself.
 ///
 /// # Safety
 /// As for `run`.

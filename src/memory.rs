@@ -1,10 +1,11 @@
 //! Memory for Rust code in processes that must not abort.
 //!
-//! Where memory runs out PostgreSQL raises an error, but Rust aborts the process, and a backend or worker that aborts takes
-//! the whole cluster down with it. So whatever grows with a file or a query is allocated fallibly (`try_reserve`, or
-//! behind [`expect_room`]). What is left is small: a box, a message, a node of a list. For that there is a **reserve**
-//! inside the library's own data, which the allocator turns to when the system has nothing left. It is enough to come to
-//! the next place that asks [`ran_out`] and raises an error. Pages of it that nobody touches cost nothing.
+//! Where memory runs out PostgreSQL raises an error, but Rust aborts the process, and a backend or worker that aborts
+//! takes the whole cluster down with it. So whatever grows with a file or a query is allocated fallibly (`try_reserve`,
+//! or behind [`expect_room`]). What is left is small: a box, a message, a node of a list. For that there is a
+//! **reserve** inside the library's own data, which the allocator turns to when the system has nothing left. It is
+//! enough to come to the next place that asks [`ran_out`] and raises an error. Pages of it that nobody touches cost
+//! nothing.
 
 #![expect(unsafe_code, reason = "a global allocator")]
 
@@ -38,7 +39,8 @@ pub(crate) fn ran_out() -> bool {
     RAN_OUT.load(Ordering::Relaxed)
 }
 
-/// A new statement begins. If `failing` is set, which is for tests, all allocations from that one on (the first is 1) fail.
+/// A new statement begins. If `failing` is set, which is for tests, all allocations from that one on (the first is 1)
+/// fail.
 pub(crate) fn forget(failing: Option<u64>) {
     RAN_OUT.store(false, Ordering::Relaxed);
     GRANTED.store(failing.unwrap_or(0), Ordering::Relaxed);
@@ -79,8 +81,8 @@ pub(crate) fn has_room(bytes: usize) -> bool {
 /// The system's allocator, with the reserve behind it.
 struct Allocator;
 
-// SAFETY: every piece comes from the system's allocator or from the reserve, whose pieces do not overlap, and goes back to where
-// it came from, which its address tells. Nothing here unwinds.
+// SAFETY: every piece comes from the system's allocator or from the reserve, whose pieces do not overlap, and goes back
+// to where it came from, which its address tells. Nothing here unwinds.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -113,7 +115,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise, which covers the new layout; both pieces are at least as long as what is copied.
+        // SAFETY: the caller's promise, which covers the new layout; both pieces are at least as long as what is
+        // copied.
         unsafe {
             if !RESERVE.holds(place) && is_granted() {
                 let moved = System.realloc(place, layout, size);

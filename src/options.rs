@@ -37,7 +37,8 @@ pub(crate) struct Source {
     pub(crate) is_spooled: bool,
     /// Is it a COPY's, taken over? What holds for COPY holds for it then, and no more.
     pub(crate) is_copys: bool,
-    /// May errors have a hint that COPY does not give? For what says no more than COPY or `file_fdw` can, they are theirs alone.
+    /// May errors have a hint that COPY does not give? For what says no more than COPY or `file_fdw` can, they are
+    /// theirs alone.
     pub(crate) hints: bool,
 }
 

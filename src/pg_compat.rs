@@ -63,8 +63,8 @@ pub(crate) unsafe fn attributes<'a>(descriptor: pg_sys::TupleDesc) -> &'a [pg_sy
     }
 }
 
-/// Copies which columns are generated, and of those wanted which have defaults or are identity columns, from one descriptor to another whose
-/// first columns are the same.
+/// Copies which columns are generated, and of those wanted which have defaults or are identity columns, from one
+/// descriptor to another whose first columns are the same.
 ///
 /// # Safety
 /// Both must be valid, and the second not longer than the first.
@@ -524,7 +524,8 @@ pub(crate) unsafe fn collates_by_bytes(collation: pg_sys::Oid) -> bool {
     if collation == pg_sys::InvalidOid {
         return false;
     }
-    // SAFETY: the caller's promise. The guard turns an error of PostgreSQL's into a panic, as around every bound function.
+    // SAFETY: the caller's promise. The guard turns an error of PostgreSQL's into a panic, as around every bound
+    // function.
     unsafe {
         #[cfg(not(feature = "pg18"))]
         return pg_sys::ffi::pg_guard_ffi_boundary(|| lc_collate_is_c(collation));

@@ -162,7 +162,8 @@ impl PositionContext {
     /// A COPY must be at work above one of these contexts.
     pub(crate) unsafe fn below_copy() -> *mut PositionContext {
         let copy_callback = pg_raw::CopyFromErrorCallback as unsafe extern "C-unwind" fn(*mut c_void);
-        // SAFETY: PostgreSQL's stack is a linked list of live records; the caller's promise says that this one is found.
+        // SAFETY: PostgreSQL's stack is a linked list of live records; the caller's promise says that this one is
+        // found.
         unsafe {
             let mut entry = pg_sys::error_context_stack;
             while !(*entry).callback.is_some_and(|f| std::ptr::fn_addr_eq(f, copy_callback)) {

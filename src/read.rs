@@ -1,9 +1,10 @@
 //! `fastcsv_read`: a file as a set of rows, without a table.
 //!
-//! `SELECT ... FROM fastcsv_read('/data/f.csv') AS t (a int, b text)` reads what a foreign table with these columns would read. Where the
-//! planner can do so ([`plan`]), it is planned as a scan of its own kind, which converts the columns that are needed, hands conditions
-//! to the threads and returns rows as they come ([`scan`]). Anywhere else (in a SELECT's list, with arguments from another table's row) it
-//! is an ordinary function, [`read`], whose rows PostgreSQL keeps until the last has come.
+//! `SELECT ... FROM fastcsv_read('/data/f.csv') AS t (a int, b text)` reads what a foreign table with these columns
+//! would read. Where the planner can do so ([`plan`]), it is planned as a scan of its own kind, which converts the
+//! columns that are needed, hands conditions to the threads and returns rows as they come ([`scan`]). Anywhere else (in
+//! a SELECT's list, with arguments from another table's row) it is an ordinary function, [`read`], whose rows
+//! PostgreSQL keeps until the last has come.
 
 #![expect(unsafe_code, reason = "reads arguments and fills PostgreSQL's structures by pointer")]
 
@@ -65,7 +66,8 @@ impl Request {
     /// Reads a call's arguments.
     ///
     /// # Errors
-    /// Raises that the user may not read files, that an argument is missing, and what is wrong with looking for a header.
+    /// Raises that the user may not read files, that an argument is missing, and what is wrong with looking for a
+    /// header.
     ///
     /// # Safety
     /// The descriptor must be that of the rows wanted. Nothing with a destructor on the caller's frames.

@@ -232,7 +232,8 @@ impl Reader {
     /// # Errors
     /// Raises the error COPY raises for this row.
     ///
-    /// # Safety `this` must be alive, the slot be for the relation's rows, and nothing with a destructor be alive on
+    /// # Safety
+    /// `this` must be alive, the slot be for the relation's rows, and nothing with a destructor be alive on
     /// the caller's frames. The row lives until the next call.
     pub(crate) unsafe fn next(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> Found {
         // SAFETY: the caller's promise.

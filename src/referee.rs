@@ -65,8 +65,8 @@ pub(crate) struct Referee {
     position: PositionContext,
     copy_context: pg_sys::ErrorContextCallback,
     feed: Option<NonNull<dyn Feed>>,
-    /// Whether the feed is still to be told that a record was taken: as long as there may be errors about that record, the feed
-    /// finds its place.
+    /// Whether the feed is still to be told that a record was taken: as long as there may be errors about that record,
+    /// the feed finds its place.
     took_record: bool,
     /// The input, if it is one that can be read only once; else null.
     stream: *mut Stream,
@@ -74,8 +74,8 @@ pub(crate) struct Referee {
     feed_position: u64,
     /// Headers read since the last restart: COPY's parser reads one as no row.
     headers: u64,
-    /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's error context still
-    /// shows the value that was wrong.
+    /// The record behind one that `ON_ERROR ignore` has passed over. Until COPY has converted a value of it, COPY's
+    /// error context still shows the value that was wrong.
     behind_skipped: Option<u64>,
     /// Where COPY puts a row's values if there are more of them than a slot takes; else null.
     values: *mut pg_sys::Datum,
@@ -301,8 +301,8 @@ impl Referee {
         }
     }
 
-    /// Lets the referee go on with `feed`, as if everything before `start`, which is not the file's start, had been read
-    /// already. Whatever it has read ahead is forgotten.
+    /// Lets the referee go on with `feed`, as if everything before `start`, which is not the file's start, had been
+    /// read already. Whatever it has read ahead is forgotten.
     ///
     /// # Safety
     /// As for [`Referee::next_row`]; and `feed`, placed at `start`, must live until the next restart or the end.

@@ -1,14 +1,14 @@
-//! Input whose next byte comes only after its last: a program's output, a FIFO, a device; or what a compressed file holds
-//! ([`crate::archive`]).
+//! Input whose next byte comes only after its last: a program's output, a FIFO, a device; or what a compressed file
+//! holds ([`crate::archive`]).
 //!
-//! **The backend reads it**, because it is the process that may. COPY has opened it (or, for a FIFO, has made all of its
-//! checks), and is then told to take its bytes from a [`Stream`]: so nothing here ever waits inside a system call, and
-//! a statement that waits for bytes can be cancelled. A FIFO is opened without waiting for a writer; to the one who
+//! **The backend reads it**, because it is the process that may. COPY has opened it (or, for a FIFO, has made all of
+//! its checks), and is then told to take its bytes from a [`Stream`]: so nothing here ever waits inside a system call,
+//! and a statement that waits for bytes can be cancelled. A FIFO is opened without waiting for a writer; to the one who
 //! reads it looks like any other that has nothing to say yet.
 //!
-//! While COPY's parser reads, a [`Trail`] beside it knows where each record starts. When a worker takes over, what COPY has buffered
-//! and not used goes to the worker first ([`crate::worker`]). It can come back to COPY's parser with the bytes that nobody
-//! has used: if there turns out to be no worker, or for a record that is too long for one.
+//! While COPY's parser reads, a [`Trail`] beside it knows where each record starts. When a worker takes over, what COPY
+//! has buffered and not used goes to the worker first ([`crate::worker`]). It can come back to COPY's parser with the
+//! bytes that nobody has used: if there turns out to be no worker, or for a record that is too long for one.
 
 #![expect(unsafe_code, reason = "reads and waits for descriptors that PostgreSQL owns")]
 
@@ -108,8 +108,8 @@ impl Stream {
         &self.damage
     }
 
-    /// Of a compressed file, these bytes come next, which are at the offset, and then those that follow them in the file, unless they are the
-    /// last.
+    /// Of a compressed file, these bytes come next, which are at the offset, and then those that follow them in the
+    /// file, unless they are the last.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -126,15 +126,15 @@ impl Stream {
         (!self.is_at_end).then(|| self.supply.descriptor())
     }
 
-    /// Where the next record starts and the bytes of it and of what follows that the parser has got already; `None` if that is
-    /// not known.
+    /// Where the next record starts and the bytes of it and of what follows that the parser has got already; `None` if
+    /// that is not known.
     pub(crate) fn unused(&self) -> Option<(Checkpoint, &[u8])> {
         let trail = self.trail.as_ref()?;
         Some((trail.at()?, trail.rest()?))
     }
 
-    /// The parser does not get any more: what it has not used goes to somebody else, before all that comes. Returns how many bytes
-    /// that is.
+    /// The parser does not get any more: what it has not used goes to somebody else, before all that comes. Returns how
+    /// many bytes that is.
     ///
     /// # Errors
     /// If there is no memory for them.
@@ -296,8 +296,8 @@ pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64, event: u32)
     if milliseconds >= 0 {
         events |= pg_sys::WL_TIMEOUT;
     }
-    // SAFETY: waits on the session's own latch, and on a descriptor that is open. It was just asked whether it is readable
-    // and said no, so it can be waited for.
+    // SAFETY: waits on the session's own latch, and on a descriptor that is open. It was just asked whether it is
+    // readable and said no, so it can be waited for.
     unsafe {
         match descriptor {
             Some(descriptor) => {
@@ -312,8 +312,8 @@ pub(crate) fn wait_for(descriptor: Option<RawFd>, milliseconds: i64, event: u32)
 }
 
 impl Feed for Stream {
-    /// Fills the buffer; but takes a client's messages one by one, as COPY itself would. What its parser makes of some rare options
-    /// depends on that, and so does what has been done by the time that a client fails.
+    /// Fills the buffer; but takes a client's messages one by one, as COPY itself would. What its parser makes of some
+    /// rare options depends on that, and so does what has been done by the time that a client fails.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {

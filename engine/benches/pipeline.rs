@@ -1,7 +1,7 @@
 //! How fast the whole engine is: bytes in memory to finished row images, on one thread and on two.
 //!
-//! TPC-H lineitem with its own column types. The consumer looks at each block and gives it back, as a backend would that
-//! does nothing with the rows.
+//! TPC-H lineitem with its own column types. The consumer looks at each block and gives it back, as a backend would
+//! that does nothing with the rows.
 
 use std::alloc::{Layout as Memory, alloc_zeroed};
 use std::hint::black_box;

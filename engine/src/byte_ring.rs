@@ -1,11 +1,11 @@
 //! Bytes from one process to another, one after the other: the way of a stream's bytes to the threads.
 //!
-//! A stretch of shared memory, mapped by two processes at two addresses, holds a head and a ring of bytes. One [`Writer`]
-//! fills it and one [`Reader`] empties it; each owns one of two counts of bytes, which only grow, and reads the other's.
-//! The bytes from the reader's count up to the writer's are the reader's, the rest is the writer's.
+//! A stretch of shared memory, mapped by two processes at two addresses, holds a head and a ring of bytes. One
+//! [`Writer`] fills it and one [`Reader`] empties it; each owns one of two counts of bytes, which only grow, and reads
+//! the other's. The bytes from the reader's count up to the writer's are the reader's, the rest is the writer's.
 //!
-//! **Waking.** As in [`ring`](crate::ring), how either side is woken is not this module's business. Who finds nothing to
-//! do sets its flag and looks once more; who has done something looks at the other's flag, with a fence between.
+//! **Waking.** As in [`ring`](crate::ring), how either side is woken is not this module's business. Who finds nothing
+//! to do sets its flag and looks once more; who has done something looks at the other's flag, with a fence between.
 
 #![expect(unsafe_code, reason = "one piece of memory shared by two processes")]
 
@@ -82,8 +82,8 @@ impl ByteRing {
     /// Makes an empty ring in `base` that holds up to `capacity` bytes, at least one.
     ///
     /// # Safety
-    /// `base` must be aligned to [`ByteRing::ALIGN`] and valid for [`ByteRing::bytes`] initialised bytes as long as the ring or a
-    /// copy of it is used, and nobody may use that memory but through it.
+    /// `base` must be aligned to [`ByteRing::ALIGN`] and valid for [`ByteRing::bytes`] initialised bytes as long as the
+    /// ring or a copy of it is used, and nobody may use that memory but through it.
     pub unsafe fn create(base: NonNull<u8>, capacity: usize) -> ByteRing {
         assert!(capacity > 0, "a ring without room passes nothing on");
         // SAFETY: the caller's promise, and nobody reads yet.
@@ -195,8 +195,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Whether the writer must be woken by the reader that has just read: it waits for room, and there is a good deal of it.
-    /// Asks only once.
+    /// Whether the writer must be woken by the reader that has just read: it waits for room, and there is a good deal
+    /// of it. Asks only once.
     pub fn must_wake_writer(&self) -> bool {
         let head = self.ring.head();
         let left = head.writer.count.load(Ordering::Relaxed) - head.reader.count.load(Ordering::Relaxed);
@@ -205,8 +205,8 @@ impl Reader {
 }
 
 impl Read for Reader {
-    /// Reads what there is: [`io::ErrorKind::WouldBlock`] where that is nothing now, 0 at the end. The reader then is known to
-    /// wait. A stream that was broken off ends with another error.
+    /// Reads what there is: [`io::ErrorKind::WouldBlock`] where that is nothing now, 0 at the end. The reader then is
+    /// known to wait. A stream that was broken off ends with another error.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let head = self.ring.head();
         let read = head.reader.count.load(Ordering::Relaxed);

@@ -47,7 +47,8 @@ impl Endian {
         }
     }
 
-    /// The order that two characters of ASCII at the start of a file tell. In no other encoding that matters does a text hold NULs.
+    /// The order that two characters of ASCII at the start of a file tell. In no other encoding that matters does a
+    /// text hold NULs.
     pub fn of_ascii(head: &[u8]) -> Option<Endian> {
         match *head {
             [1..0x80, 0, 1..0x80, 0, ..] => Some(Endian::Little),

@@ -4,8 +4,8 @@
 //! length (4) | kind (1) | more follows (1) | 0 (2) | mark (32, some kinds only) | payload, padded to 8
 //! ```
 //!
-//! A payload that does not fit into what is left of a block is cut; its parts travel in entries of the same kind, all but
-//! the last of which say that more follows. Only the first has the mark.
+//! A payload that does not fit into what is left of a block is cut; its parts travel in entries of the same kind, all
+//! but the last of which say that more follows. Only the first has the mark.
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub enum EntryKind {
     MixedRow,
     /// A mark and a record as it stands in the file, for COPY.
     Record,
-    /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what follows. The
-    /// mark's length is that of the segment's own bytes.
+    /// A mark and the rest of a stream's segment as it stands in the stream, for COPY, with a few bytes of what
+    /// follows. The mark's length is that of the segment's own bytes.
     Rest,
     /// As that, of the stream's last segment: nothing follows.
     LastRest,
@@ -60,7 +60,8 @@ pub struct Mark {
     pub own_inner: u32,
     /// Bytes of the record in the server's encoding, its line end not counted.
     pub length: u32,
-    /// Bytes at the payload's end that are no part of the tuple but the beginning of the record, as it stands in the file.
+    /// Bytes at the payload's end that are no part of the tuple but the beginning of the record, as it stands in the
+    /// file.
     pub text: u32,
 }
 
@@ -76,8 +77,8 @@ const ALIGN: usize = 8;
 /// The smallest block in which any payload makes progress.
 pub const SMALLEST_BLOCK: usize = HEAD + MARK + 24;
 
-/// Writes as much of an entry as fits behind the first `used` bytes of `block`; returns the bytes then used, and how much
-/// of the payload was written, or `None` if not even a part fits.
+/// Writes as much of an entry as fits behind the first `used` bytes of `block`; returns the bytes then used, and how
+/// much of the payload was written, or `None` if not even a part fits.
 pub(crate) fn write(
     block: &mut [u8],
     used: usize,

@@ -46,8 +46,8 @@ impl Mapping {
     /// many mappings already.
     ///
     /// # Safety
-    /// As long as the mapping lives nobody may change bytes of the file in place; that it becomes shorter or longer does
-    /// no harm.
+    /// As long as the mapping lives nobody may change bytes of the file in place; that it becomes shorter or longer
+    /// does no harm.
     pub unsafe fn new(file: File, size: u64) -> io::Result<Mapping> {
         let length = usize::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?;
         install_handler()?;

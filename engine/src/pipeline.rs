@@ -8,8 +8,8 @@
 //! * the **cutter** (streams only): cuts the bytes that arrive into segments of whole records.
 //! * whoever made the pipeline: wakes the threads ([`Pipeline::notify`]) when blocks were given back, and ends it.
 //!
-//! A thread waits for three things only: the chain of true starts, a slot for its ticket, and a free block. Each wait ends
-//! when the ring is stopped, and each thread asks once a chunk.
+//! A thread waits for three things only: the chain of true starts, a slot for its ticket, and a free block. Each wait
+//! ends when the ring is stopped, and each thread asks once a chunk.
 //!
 //! A panic in a thread is caught and told to whoever made the pipeline; the others stop.
 
@@ -114,8 +114,8 @@ impl std::fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Pipeline {
-    /// Starts threads on a job. `spawn_thread` starts one thread that runs what it is given; where it fails, those threads
-    /// that could be started do the work.
+    /// Starts threads on a job. `spawn_thread` starts one thread that runs what it is given; where it fails, those
+    /// threads that could be started do the work.
     ///
     /// # Errors
     /// A [`StartError`].
@@ -257,8 +257,8 @@ impl Shared {
         self.room.wait_for(attempt).ok_or(Stop::Told)
     }
 
-    /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what they
-    /// made of it.
+    /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what
+    /// they made of it.
     ///
     /// # Errors
     /// The ticket's end.

@@ -2,8 +2,8 @@
 
 use crate::tuple::OutOfMemory;
 
-/// The content of a field that holds quotes, by COPY's rule: quotes toggle, and inside them an escape before an escape or a
-/// quote yields that byte. It lies in `raw` where that is possible, else in `scratch`.
+/// The content of a field that holds quotes, by COPY's rule: quotes toggle, and inside them an escape before an escape
+/// or a quote yields that byte. It lies in `raw` where that is possible, else in `scratch`.
 ///
 /// # Errors
 /// If there is no memory for it.

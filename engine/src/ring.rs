@@ -8,18 +8,18 @@
 //!
 //! A **ticket** is a segment's place in the file. Ticket `k` lives in slot `k % T` from when the backend is no more
 //! than `T` tickets behind it until the backend has passed it. A parser thread ([`Producer`]) fills **blocks** for its
-//! ticket and publishes each by linking it behind the ticket's last; then it finishes the ticket with a [`Summary`]. The
-//! backend ([`Consumer`]) takes ticket after ticket, in each block after block, and gives each block back to the pool
-//! when it has the next one. That is all the back-pressure there is.
+//! ticket and publishes each by linking it behind the ticket's last; then it finishes the ticket with a [`Summary`].
+//! The backend ([`Consumer`]) takes ticket after ticket, in each block after block, and gives each block back to the
+//! pool when it has the next one. That is all the back-pressure there is.
 //!
 //! **Why nobody can be left waiting.** The last [`RESERVE`] free blocks are only for the ticket the backend waits for.
 //! Two are enough: one that the backend still holds, because its link is where the next will appear, and one that is
 //! being filled. So the awaited ticket always gets a block, whatever the tickets behind it have piled up.
 //!
-//! **Waking.** The backend sleeps on its latch, the threads in a [`Room`]; how either is woken across processes is not the
-//! ring's business. It only keeps a flag for each side ([`Ring::consumer_sleeps`], [`Ring::producer_sleeps`]): who goes
-//! to sleep sets its flag and looks once more, who has done something looks at the other's flag, with a fence between, so
-//! one of the two sees the other.
+//! **Waking.** The backend sleeps on its latch, the threads in a [`Room`]; how either is woken across processes is not
+//! the ring's business. It only keeps a flag for each side ([`Ring::consumer_sleeps`], [`Ring::producer_sleeps`]): who
+//! goes to sleep sets its flag and looks once more, who has done something looks at the other's flag, with a fence
+//! between, so one of the two sees the other.
 //!
 //! Nothing here allocates or fails, and nothing blocks but the room.
 
@@ -53,8 +53,8 @@ pub struct Ring {
     geometry: Geometry,
 }
 
-// SAFETY: everything reachable through a ring is an atomic, or a block or a summary that the protocol gives to one thread
-// at a time.
+// SAFETY: everything reachable through a ring is an atomic, or a block or a summary that the protocol gives to one
+// thread at a time.
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
@@ -63,8 +63,8 @@ impl Ring {
     /// Makes a ring in `base`, all blocks free.
     ///
     /// # Safety
-    /// `base` must be aligned to [`Geometry::ALIGN`] and valid for [`Geometry::bytes`] bytes for as long as the ring or a copy
-    /// of it is used, and nobody else may use that memory but through this ring or one attached to it.
+    /// `base` must be aligned to [`Geometry::ALIGN`] and valid for [`Geometry::bytes`] bytes for as long as the ring or
+    /// a copy of it is used, and nobody else may use that memory but through this ring or one attached to it.
     pub unsafe fn create(base: NonNull<u8>, geometry: Geometry) -> Ring {
         let ring = Ring { base, geometry };
         // SAFETY: the caller's promise; each write is within the layout's bounds, and nobody reads yet.

@@ -1,15 +1,16 @@
 //! Segments: a stream, whose next byte comes only after its last, is cut into whole records.
 //!
-//! One [`Cutter`] reads the bytes as they come and looks for the ends of records. It knows quotes and line ends and nothing
-//! of columns, in every dialect that the structure scan knows. A segment has about so many bytes as were asked for; it is
-//! larger where a single record is, and smaller where the input is dry and nobody has anything else to do.
+//! One [`Cutter`] reads the bytes as they come and looks for the ends of records. It knows quotes and line ends and
+//! nothing of columns, in every dialect that the structure scan knows. A segment has about so many bytes as were asked
+//! for; it is larger where a single record is, and smaller where the input is dry and nobody has anything else to do.
 //!
-//! Each segment comes with a few bytes of what follows it ([`LOOK_AHEAD`]): COPY looks at the character behind a carriage return,
-//! and prints the bytes of a bad character even past the line's end. So a byte is looked at only when so many are there
-//! behind it, or the input has ended.
+//! Each segment comes with a few bytes of what follows it ([`LOOK_AHEAD`]): COPY looks at the character behind a
+//! carriage return, and prints the bytes of a bad character even past the line's end. So a byte is looked at only when
+//! so many are there behind it, or the input has ended.
 //!
-//! A record that is longer than a thread may hold ends the cutting: what is there of it goes out [raw](Content::Raw), and whoever
-//! gets it reads the rest of the stream too. So does what is left behind the last whole record of a stream that is broken off.
+//! A record that is longer than a thread may hold ends the cutting: what is there of it goes out [raw](Content::Raw),
+//! and whoever gets it reads the rest of the stream too. So does what is left behind the last whole record of a stream
+//! that is broken off.
 
 use std::io::{self, Read};
 
@@ -150,8 +151,8 @@ impl Cutter {
         self.end > 0
     }
 
-    /// The next segment, if there is one: when enough has come, or whatever is there if `now`. `spare` is memory for the
-    /// next one's bytes.
+    /// The next segment, if there is one: when enough has come, or whatever is there if `now`. `spare` is memory for
+    /// the next one's bytes.
     ///
     /// # Errors
     /// If there is no memory for them.

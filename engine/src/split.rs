@@ -1,8 +1,8 @@
 //! Ranges: a file that can be read at any offset is cut every so many bytes, wherever that falls.
 //!
-//! Range `i` covers the bytes from `low` up to `high`, and **owns the records that start there**. Its owner reads on past
-//! `high` to the end of its last record. A record that starts exactly at `low` shows itself only by the line end before,
-//! so the owner also reads two bytes ([`LOOK_BACK`]) before `low`.
+//! Range `i` covers the bytes from `low` up to `high`, and **owns the records that start there**. Its owner reads on
+//! past `high` to the end of its last record. A record that starts exactly at `low` shows itself only by the line end
+//! before, so the owner also reads two bytes ([`LOOK_BACK`]) before `low`.
 //!
 //! Where the first record of a range starts depends on everything before it. How little is enough to know of the ranges
 //! before is told in [`chain`].

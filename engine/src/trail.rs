@@ -1,12 +1,12 @@
 //! Beside a parser that reads a stream: where each record starts, though the bytes cannot be read again.
 //!
-//! Whoever hands bytes to the parser hands them to the [`Trail`] too, and tells it of each record that the parser has taken.
-//! The trail keeps the bytes from the start of the record being read on, which are few: what the parser has buffered. So
-//! the place of an error can be found as in a file, and the bytes behind the last record that was taken can be given
-//! to somebody else.
+//! Whoever hands bytes to the parser hands them to the [`Trail`] too, and tells it of each record that the parser has
+//! taken. The trail keeps the bytes from the start of the record being read on, which are few: what the parser has
+//! buffered. So the place of an error can be found as in a file, and the bytes behind the last record that was taken
+//! can be given to somebody else.
 //!
-//! A record may be longer than is good for memory. Then the bytes are let go: what is known of that record is its start,
-//! and behind it nothing.
+//! A record may be longer than is good for memory. Then the bytes are let go: what is known of that record is its
+//! start, and behind it nothing.
 
 use std::io;
 

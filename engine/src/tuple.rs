@@ -4,9 +4,9 @@
 //! datum length, typmod, type id (12) | invalid ctid (6) | infomask2 (2) | infomask (2) | hoff (1) | null bitmap | data
 //! ```
 //!
-//! The null bitmap is there only if something is NULL. The data start at the next multiple of 8 and hold each value that is
-//! not NULL at its type's alignment. A varlena of up to 126 bytes gets a header of one byte and no alignment, if its
-//! storage allows it; a longer one gets four bytes. Padding is zero.
+//! The null bitmap is there only if something is NULL. The data start at the next multiple of 8 and hold each value
+//! that is not NULL at its type's alignment. A varlena of up to 126 bytes gets a header of one byte and no alignment,
+//! if its storage allows it; a longer one gets four bytes. Padding is zero.
 
 use crate::convert::Datum;
 use crate::job::{Attribute, Layout};
@@ -48,7 +48,8 @@ impl Former {
     /// A former of rows.
     pub fn new(layout: Layout) -> Former {
         let attributes = &layout.attributes;
-        // Each value may need up to 7 bytes of padding and a header of 4; and a store of 8 bytes past the last one must fit.
+        // Each value may need up to 7 bytes of padding and a header of 4; and a store of 8 bytes past the last one must
+        // fit.
         let length = |attribute: &Attribute| attribute.length.map_or(4, usize::from) + MAX_ALIGN;
         let values: usize = attributes.iter().map(length).sum();
         let frame = HEADER + attributes.len().div_ceil(8) + 2 * MAX_ALIGN + values;
@@ -167,11 +168,11 @@ pub enum Found {
     Null,
 }
 
-/// Finds the attributes of a tuple that [`Former`] made and in which no others are set: in ascending order, and each found
-/// goes to `found` with its place in `wanted`.
+/// Finds the attributes of a tuple that [`Former`] made and in which no others are set: in ascending order, and each
+/// found goes to `found` with its place in `wanted`.
 ///
-/// PostgreSQL's own way through a tuple looks at each attribute before the one that is wanted. Where only a few of many are
-/// set, this looks at those alone.
+/// PostgreSQL's own way through a tuple looks at each attribute before the one that is wanted. Where only a few of many
+/// are set, this looks at those alone.
 #[inline]
 pub fn find(tuple: &[u8], wanted: &[(usize, Attribute)], mut found: impl FnMut(usize, Found)) {
     let has_null = tuple[20] & HAS_NULL as u8 != 0;

@@ -1,8 +1,8 @@
 //! From record to record through a file: where the next one starts, and what COPY's counter says there.
 //!
-//! The backend walks beside PostgreSQL's own parser: at a file's start, to learn its line end and where the first record
-//! behind the header lies; and when a segment is read again, to know the place of each record without asking the parser. A step
-//! costs the scan of one record. Memory is bounded, however long a record is.
+//! The backend walks beside PostgreSQL's own parser: at a file's start, to learn its line end and where the first
+//! record behind the header lies; and when a segment is read again, to know the place of each record without asking the
+//! parser. A step costs the scan of one record. Memory is bounded, however long a record is.
 
 use std::io;
 
@@ -45,8 +45,8 @@ impl Walker {
         self.at
     }
 
-    /// Goes to the next record; false if there is none, and the walk then is at the file's end. A record that the end of the
-    /// file cuts off, even inside quotes, is one.
+    /// Goes to the next record; false if there is none, and the walk then is at the file's end. A record that the end
+    /// of the file cuts off, even inside quotes, is one.
     ///
     /// # Errors
     /// Those of reading. A file that ends before its size counts as [`io::ErrorKind::UnexpectedEof`].

@@ -1,5 +1,5 @@
-//! The ring: every block goes to one owner at a time, tickets and their blocks arrive in order, and nobody waits in vain,
-//! however small the pool is. (Every order of events is tried, of a small ring, in `ring_model`.)
+//! The ring: every block goes to one owner at a time, tickets and their blocks arrive in order, and nobody waits in
+//! vain, however small the pool is. (Every order of events is tried, of a small ring, in `ring_model`.)
 
 #[path = "common/memory.rs"]
 mod memory;

@@ -3,8 +3,9 @@
 //!
 //!     cargo test -p fastcsv-engine --features shuttle --test ring_model
 //!
-//! The checker (shuttle) runs one thread at a time and switches at every atomic, lock and wait; a run in which all threads wait
-//! fails. It takes all atomics to be sequentially consistent, so it proves the protocol, not its memory orderings.
+//! The checker (shuttle) runs one thread at a time and switches at every atomic, lock and wait; a run in which all
+//! threads wait fails. It takes all atomics to be sequentially consistent, so it proves the protocol, not its memory
+//! orderings.
 
 #[path = "common/memory.rs"]
 mod memory;

@@ -1,9 +1,9 @@
 //! `count(*)`, answered by counting.
 //!
 //! A query that asks a foreign table for nothing but the number of its rows, or of those that satisfy conditions the
-//! worker's threads can decide, gets a plan of one node: a foreign scan that *is* the aggregate and returns one row. The threads then ship no
-//! row at all. Where the file is read serially, and for records that the threads leave to PostgreSQL, this node checks the
-//! conditions as the executor would have.
+//! worker's threads can decide, gets a plan of one node: a foreign scan that *is* the aggregate and returns one row.
+//! The threads then ship no row at all. Where the file is read serially, and for records that the threads leave to
+//! PostgreSQL, this node checks the conditions as the executor would have.
 
 #![expect(unsafe_code, reason = "planner and executor callbacks, which receive nodes by pointer")]
 

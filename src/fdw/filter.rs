@@ -7,9 +7,9 @@
 //!    what it is given. So a filter may pass too much; what it must never do is hold back a row that the executor would
 //!    have returned, or on which it would have raised an error.
 //! 2. **Begin.** [`Parameters::of`] prepares the parameters in these clauses for evaluation.
-//! 3. **First row**, again after each rescan. [`Parameters::filter`] makes the filter, with the parameters' values of that
-//!    moment. Not earlier: the value may be a subquery's, or come from the outer side of a join, and is not there yet
-//!    when the scan begins.
+//! 3. **First row**, again after each rescan. [`Parameters::filter`] makes the filter, with the parameters' values of
+//!    that moment. Not earlier: the value may be a subquery's, or come from the outer side of a join, and is not there
+//!    yet when the scan begins.
 //!
 //! The filter's columns are attribute numbers (1-based); `Filter::columns` lists them and `Filter::with_columns`
 //! renumbers them. EXPLAIN's line is [`deparsed`].
@@ -36,19 +36,19 @@ pub(crate) use value::datum;
 
 /// The clauses that a filter can decide, bare and in the same order.
 ///
-/// `clauses` are those that GetForeignPlan gets: RestrictInfos, in the order in which the executor will check them. (Bare
-/// ones will do where no security barrier is.) `varno` is the relation's number in their Vars.
+/// `clauses` are those that GetForeignPlan gets: RestrictInfos, in the order in which the executor will check them.
+/// (Bare ones will do where no security barrier is.) `varno` is the relation's number in their Vars.
 ///
 /// Two things keep a clause back that a filter could decide.
 ///
 /// * One before it may raise an error. The executor meets that one first, on rows too that the later clause refuses, so
 ///   they must still reach it. (The planner puts cheap clauses first, and what a filter can decide is as cheap as any.)
-/// * One before it hides rows from the user (of a view that is a security barrier, or by a policy) and is not pushed. Of
-///   hidden rows only what is leakproof may be asked: EXPLAIN ANALYZE tells how many the filter refuses.
+/// * One before it hides rows from the user (of a view that is a security barrier, or by a policy) and is not pushed.
+///   Of hidden rows only what is leakproof may be asked: EXPLAIN ANALYZE tells how many the filter refuses.
 ///
 /// # Safety
-/// `clauses` must be a list of planned boolean expressions, and `table` the locked table that they are about, or invalid if
-/// that is no table.
+/// `clauses` must be a list of planned boolean expressions, and `table` the locked table that they are about, or
+/// invalid if that is no table.
 pub(crate) unsafe fn pushable(
     clauses: *mut pg_sys::List,
     varno: pg_sys::Index,
@@ -74,9 +74,9 @@ pub(crate) unsafe fn pushable(
     chosen
 }
 
-/// The clauses, bare, if a filter will decide every single one of them, whatever values its parameters will have: such a
-/// filter passes what satisfies the clauses and nothing else, and no executor need check again. `None` if there is one
-/// that it may leave undecided.
+/// The clauses, bare, if a filter will decide every single one of them, whatever values its parameters will have: such
+/// a filter passes what satisfies the clauses and nothing else, and no executor need check again. `None` if there is
+/// one that it may leave undecided.
 ///
 /// # Safety
 /// As for [`pushable`].
@@ -265,8 +265,8 @@ impl Parameters {
     /// # Safety
     /// As for `filter`, of whose node `context` must be the expression context.
     unsafe fn evaluate(self, context: *mut pg_sys::ExprContext) -> *mut Given {
-        // SAFETY: the caller's promise. The array has room for each state's value. The evaluation function is PostgreSQL's
-        // and is called bare; nothing alive here has a destructor.
+        // SAFETY: the caller's promise. The array has room for each state's value. The evaluation function is
+        // PostgreSQL's and is called bare; nothing alive here has a destructor.
         unsafe {
             let values: *mut Given = pg_sys::palloc(length(self.states).max(1) * size_of::<Given>()).cast();
             for (index, state) in nodes(self.states).enumerate() {
@@ -281,8 +281,8 @@ impl Parameters {
     }
 }
 
-/// The conditions of a scan's pushed clauses, up to the first that cannot be decided after all: a pattern that came as a
-/// parameter may be one that PostgreSQL refuses.
+/// The conditions of a scan's pushed clauses, up to the first that cannot be decided after all: a pattern that came as
+/// a parameter may be one that PostgreSQL refuses.
 ///
 /// # Safety
 /// As for [`Parameters::of`].

@@ -230,8 +230,8 @@ unsafe fn needed_columns(relation: *mut pg_sys::RelOptInfo, table: pg_sys::Oid) 
     }
 }
 
-/// Can the threads convert every column that the scan must convert? A row whose values only PostgreSQL can judge must reach it, even
-/// if a condition refuses the row: one of them may be an error.
+/// Can the threads convert every column that the scan must convert? A row whose values only PostgreSQL can judge must
+/// reach it, even if a condition refuses the row: one of them may be an error.
 ///
 /// # Safety
 /// As for `needed_columns`.

@@ -1,7 +1,8 @@
-//! `COPY newtable FROM ... WITH (FORMAT csv, CREATE_TABLE)`, and so `\copy` from psql: the import of [`super`], asked for in COPY's words.
+//! `COPY newtable FROM ... WITH (FORMAT csv, CREATE_TABLE)`, and so `\copy` from psql: the import of [`super`], asked
+//! for in COPY's words.
 //!
-//! Columns can be found out only of what can be read twice. So the client's data are put into a temporary file of PostgreSQL's first, which goes at
-//! the end of the transaction at the latest and counts for `temp_file_limit`.
+//! Columns can be found out only of what can be read twice. So the client's data are put into a temporary file of
+//! PostgreSQL's first, which goes at the end of the transaction at the latest and counts for `temp_file_limit`.
 
 #![expect(unsafe_code, reason = "reads a parse tree, and writes a temporary file through PostgreSQL's C interface")]
 
@@ -48,8 +49,8 @@ pub(crate) unsafe fn creates_table(options: *mut pg_sys::List) -> bool {
 /// Raises COPY's errors, those of creating a table, and that the statement asks for what an import cannot do.
 ///
 /// # Safety
-/// The statement must be a COPY FROM whose options ask for it, with a client if it is FROM STDIN. Nothing with a destructor may be alive on the
-/// caller's frames.
+/// The statement must be a COPY FROM whose options ask for it, with a client if it is FROM STDIN. Nothing with a
+/// destructor may be alive on the caller's frames.
 pub(crate) unsafe fn from_copy(statement: *mut pg_sys::CopyStmt) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -136,7 +137,8 @@ unsafe fn request(statement: *mut pg_sys::CopyStmt) -> Request {
 /// Raises what is wrong with the client, and that the file cannot be written.
 ///
 /// # Safety
-/// There must be a client, that waits for an answer to a COPY FROM STDIN. Nothing with a destructor on the caller's frames.
+/// There must be a client, that waits for an answer to a COPY FROM STDIN. Nothing with a destructor on the caller's
+/// frames.
 unsafe fn spool() -> pg_sys::File {
     // SAFETY: the caller's promise. The client and the buffer own nothing that has a destructor.
     unsafe {

@@ -236,8 +236,8 @@ unsafe fn truncated(name: *mut c_char) -> *const c_char {
     }
 }
 
-/// The name for a table of a file's name, its folder and its usual endings left out. Of a list the first counts, and of a pattern what is
-/// not left open; where that is nothing, the folder's name.
+/// The name for a table of a file's name, its folder and its usual endings left out. Of a list the first counts, and of
+/// a pattern what is not left open; where that is nothing, the folder's name.
 ///
 /// # Safety
 /// The file's name must be a C string.

@@ -223,8 +223,8 @@ fn through_recoded(dialect: &Dialect, sample: &Sample, terms: &Terms<'_>, recode
     Ok(Looked { findings, is_cut_off: false, lines_before, is_sample: !sample.is_whole, run })
 }
 
-/// What comes before an end-of-data marker, where this version of COPY has one. A look at the beginning need not tell one from such a line
-/// in quotes.
+/// What comes before an end-of-data marker, where this version of COPY has one. A look at the beginning need not tell
+/// one from such a line in quotes.
 fn before_end_marker(bytes: &[u8]) -> &[u8] {
     if !pg_compat::CSV_HAS_END_MARKER {
         return bytes;

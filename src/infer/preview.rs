@@ -52,7 +52,8 @@ pub(crate) fn preview(call: &Call) -> pg_sys::Datum {
     let Ok(rows) = u64::try_from(rows) else {
         raise(report(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "rows must not be negative"))
     };
-    // SAFETY: nothing here has a destructor while files are opened; the state lives as long as the current memory context.
+    // SAFETY: nothing here has a destructor while files are opened; the state lives as long as the current memory
+    // context.
     let shown = unsafe {
         let preview = Preview { shown: Vec::new(), left: rows };
         let preview: *mut Preview = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(preview);

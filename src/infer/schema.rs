@@ -149,7 +149,8 @@ pub(crate) fn literal(text: &[u8]) -> Vec<u8> {
     literal
 }
 
-/// The files' encoding, as PostgreSQL numbers and names it; UTF-16, which it has no name for, is UTF-8 by the time it is read.
+/// The files' encoding, as PostgreSQL numbers and names it; UTF-16, which it has no name for, is UTF-8 by the time it
+/// is read.
 fn files_encoding(first: &First, seen: &Together) -> (c_int, Option<&'static str>) {
     if first.sniffed.encoding.is_none() && !first.is_utf16 {
         return (first.copy_encoding, pg_compat::encoding_name(first.copy_encoding).to_str().ok());

@@ -1,5 +1,5 @@
-//! The files that are looked at, one after the other. COPY opens each: so its checks of the options, and its words for a
-//! file that cannot be opened, are what the user sees. COPY wants a relation for that; one of the catalog's smallest
+//! The files that are looked at, one after the other. COPY opens each: so its checks of the options, and its words for
+//! a file that cannot be opened, are what the user sees. COPY wants a relation for that; one of the catalog's smallest
 //! serves, nothing is read into it.
 
 #![expect(unsafe_code, reason = "begins a COPY, and ends it")]
@@ -147,7 +147,8 @@ impl Request {
         Source { is_spooled: self.is_spooled, hints: true, drops_mark: true, ..Source::file(self.filename) }
     }
 
-    /// Opens one file after the other that the name stands for, and lets `look` look at it, until that says that it has seen enough.
+    /// Opens one file after the other that the name stands for, and lets `look` look at it, until that says that it has
+    /// seen enough.
     ///
     /// # Errors
     /// Raises COPY's own errors, what `look` says, and that the user may not read files on the server.

@@ -1,13 +1,15 @@
 //! What the files that a name stands for hold together: one schema for all of them, since one load reads them.
 //!
 //! The first file that is not empty says how they are written; the others are cut as it is, and what their records hold
-//! is added to its findings, as that of ranges of one file is. Line ends are each file's own. What COPY's options could not say of all files
-//! is an error that names two of them: headers with other columns, and encodings that exclude each other.
+//! is added to its findings, as that of ranges of one file is. Line ends are each file's own. What COPY's options could
+//! not say of all files is an error that names two of them: headers with other columns, and encodings that exclude each
+//! other.
 //!
-//! What only the last file shows may change how the first is to be read: a word for NULL, or that what seemed to be a record is
-//! the header of every file. Then all are looked through once more.
+//! What only the last file shows may change how the first is to be read: a word for NULL, or that what seemed to be a
+//! record is the header of every file. Then all are looked through once more.
 //!
-//! While a file is opened nothing with a destructor may be alive on the frames below, so all of this lives in PostgreSQL's memory.
+//! While a file is opened nothing with a destructor may be alive on the frames below, so all of this lives in
+//! PostgreSQL's memory.
 
 #![expect(unsafe_code, reason = "keeps its state in PostgreSQL's memory")]
 
@@ -32,7 +34,8 @@ pub(super) struct Together {
     pub(super) findings: Findings,
     /// The files.
     pub(super) parts: Vec<Part>,
-    /// Records that have no end: in which file each is, and its line in the findings, which is also that of what follows.
+    /// Records that have no end: in which file each is, and its line in the findings, which is also that of what
+    /// follows.
     open_records: Vec<(usize, u64)>,
     /// How many bytes were looked at, where that was only the beginning.
     pub(super) only: Option<usize>,
@@ -258,7 +261,8 @@ impl Together {
         Err(error.set_detail(detail).into())
     }
 
-    /// Must the files be looked through once more? What was seen of them is then forgotten, but for how they are written.
+    /// Must the files be looked through once more? What was seen of them is then forgotten, but for how they are
+    /// written.
     fn forgets(&mut self) -> bool {
         let Some(mut first) = self.first.take() else { return false };
         if !self.must_go_again && !first.null_is_given && first.sniffed.null.is_empty() {

@@ -1,9 +1,10 @@
 //! What COPY's error context shows while rows are inserted: found out when an error is being reported, not before.
 //!
-//! While COPY loads, its state always knows the line of the row at hand and the line's text. Here rows come finished, and
-//! telling COPY's state of each would cost more than most rows' insertion. So the place of the row at hand is only kept, and a callback
-//! that lies above COPY's own on PostgreSQL's stack of error contexts tells COPY's state when there is an error. The line's text is read from the
-//! file again for that; a stream's rows come with the beginning of their lines.
+//! While COPY loads, its state always knows the line of the row at hand and the line's text. Here rows come finished,
+//! and telling COPY's state of each would cost more than most rows' insertion. So the place of the row at hand is only
+//! kept, and a callback that lies above COPY's own on PostgreSQL's stack of error contexts tells COPY's state when
+//! there is an error. The line's text is read from the file again for that; a stream's rows come with the beginning of
+//! their lines.
 
 #![expect(unsafe_code, reason = "an error context callback, called by PostgreSQL with a pointer")]
 
@@ -132,8 +133,8 @@ impl LineContext {
         }
     }
 
-    /// The input has ended, with COPY's counter there. The value that COPY's context shows now is to be kept if the last record was
-    /// passed over: COPY goes on to show what was wrong in it.
+    /// The input has ended, with COPY's counter there. The value that COPY's context shows now is to be kept if the
+    /// last record was passed over: COPY goes on to show what was wrong in it.
     ///
     /// # Safety
     /// As above.

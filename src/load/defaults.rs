@@ -1,7 +1,8 @@
-//! What the file does not have: the defaults of other columns, and the part of the condition that the threads can decide.
+//! What the file does not have: the defaults of other columns, and the part of the condition that the threads can
+//! decide.
 //!
-//! COPY computes defaults for each row. One whose value cannot change from row to row is computed once and goes to the threads, which write
-//! it into every tuple; the others are computed here, for each row.
+//! COPY computes defaults for each row. One whose value cannot change from row to row is computed once and goes to the
+//! threads, which write it into every tuple; the others are computed here, for each row.
 
 #![expect(unsafe_code, reason = "evaluates expressions through PostgreSQL's executor")]
 
@@ -20,8 +21,8 @@ use crate::referee::{Opening, Referee, shim};
 pub(super) struct Defaults {
     expressions: *mut Default,
     count: usize,
-    /// The condition's clauses, if the threads may decide them: the file has every column that they are about, and nothing
-    /// is to be computed for a row that is left out.
+    /// The condition's clauses, if the threads may decide them: the file has every column that they are about, and
+    /// nothing is to be computed for a row that is left out.
     clauses: *mut pg_sys::List,
     table: pg_sys::Oid,
 }

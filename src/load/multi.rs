@@ -1,13 +1,13 @@
 //! The sink `multi`: rows collected and inserted many at a time.
 //!
-//! Rows are collected and flushed as COPY collects and flushes them: up to 1000 rows or 65,535 bytes of lines over all partitions,
-//! then each partition's heap tuples at once and after that, row by row, index entries and AFTER triggers. Which of several
-//! errors in a file is the one that is raised depends on when that happens, so the limits are COPY's. (Larger batches were
-//! measured not to be faster.)
+//! Rows are collected and flushed as COPY collects and flushes them: up to 1000 rows or 65,535 bytes of lines over all
+//! partitions, then each partition's heap tuples at once and after that, row by row, index entries and AFTER triggers.
+//! Which of several errors in a file is the one that is raised depends on when that happens, so the limits are COPY's.
+//! (Larger batches were measured not to be faster.)
 //!
-//! A finished tuple is not copied: the slot points to it where it lies, in a block that the reader keeps until the flush, and PostgreSQL
-//! writes its header there. For that the slot must believe that it owns the tuple ([`borrow`]), and must be talked out of it before it
-//! is emptied.
+//! A finished tuple is not copied: the slot points to it where it lies, in a block that the reader keeps until the
+//! flush, and PostgreSQL writes its header there. For that the slot must believe that it owns the tuple ([`borrow`]),
+//! and must be talked out of it before it is emptied.
 
 #![expect(unsafe_code, reason = "fills slots and inserts tuples through the table's access method")]
 
@@ -159,7 +159,8 @@ impl Multi {
     /// Raises what inserting raises, with the context COPY gives it.
     ///
     /// # Safety
-    /// All must be alive; nothing with a destructor on the caller's frames. `current` is the target whose buffer must stay.
+    /// All must be alive; nothing with a destructor on the caller's frames. `current` is the target whose buffer must
+    /// stay.
     pub(super) unsafe fn flush(
         &mut self,
         table: &Table,
@@ -319,7 +320,8 @@ impl Buffer {
         }
     }
 
-    /// Sends the buffer's rows to a foreign table, as many at once as its wrapper takes; returns how many of them it has taken.
+    /// Sends the buffer's rows to a foreign table, as many at once as its wrapper takes; returns how many of them it
+    /// has taken.
     ///
     /// # Safety
     /// As for [`Multi::flush`].

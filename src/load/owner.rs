@@ -1,12 +1,12 @@
 //! Tables whose inserts belong to somebody else.
 //!
-//! Some extensions keep a table's rows elsewhere: in shards on other servers, in chunks. What is inserted into such a table must go
-//! through their planner; written to the table directly, rows are stored where nobody looks for them, without an error. So before every
-//! load it is asked whose the table's inserts are, in two ways:
+//! Some extensions keep a table's rows elsewhere: in shards on other servers, in chunks. What is inserted into such a
+//! table must go through their planner; written to the table directly, rows are stored where nobody looks for them,
+//! without an error. So before every load it is asked whose the table's inserts are, in two ways:
 //!
 //! * The catalogs of the extensions known here, found by their names, say so.
-//! * If there is a planner hook at all, PostgreSQL plans the INSERT that would load the table. A plan that its own executor does not
-//!   run from the top belongs to whoever made it.
+//! * If there is a planner hook at all, PostgreSQL plans the INSERT that would load the table. A plan that its own
+//!   executor does not run from the top belongs to whoever made it.
 //!
 //! A table's access method is no such thing: COPY and the executor insert through it, and so does a load here.
 
@@ -25,8 +25,8 @@ const CITUS: Owner = "Citus distributes the table";
 const TIMESCALEDB: Owner = "the table is a hypertable of TimescaleDB";
 const OTHER: Owner = "another extension plans the inserts into this table";
 
-/// Whose a table's inserts are; `None` if they are PostgreSQL's own, and if it is no table. `schema` is that of the extension,
-/// quoted, or null if the rows are not to come from there.
+/// Whose a table's inserts are; `None` if they are PostgreSQL's own, and if it is no table. `schema` is that of the
+/// extension, quoted, or null if the rows are not to come from there.
 ///
 /// # Errors
 /// Raises what planning raises.
@@ -89,7 +89,8 @@ unsafe fn name_datum(text: *const c_char) -> pg_sys::Datum {
     }
 }
 
-/// Is there a table of this name in the schema, with a row that has these values in these columns? Values are oids or names.
+/// Is there a table of this name in the schema, with a row that has these values in these columns? Values are oids or
+/// names.
 ///
 /// # Safety
 /// Names' values must be alive.

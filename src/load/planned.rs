@@ -1,11 +1,12 @@
 //! The sink `planned`: rows go through the planner, as INSERT ... SELECT.
 //!
-//! For tables whose inserts belong to somebody else ([`super::owner`]): whoever plans the INSERT takes the rows to where they belong, and runs
-//! them through defaults, constraints and triggers there. The SELECT reads from a function of ours ([`super::source`]), which hands out
-//! the load's rows one by one; that needs no entry in the catalogs, and nothing is stored on the way.
+//! For tables whose inserts belong to somebody else ([`super::owner`]): whoever plans the INSERT takes the rows to
+//! where they belong, and runs them through defaults, constraints and triggers there. The SELECT reads from a function
+//! of ours ([`super::source`]), which hands out the load's rows one by one; that needs no entry in the catalogs, and
+//! nothing is stored on the way.
 //!
-//! The rows are whole: the columns that the file does not have get their defaults from COPY, once, before the condition is asked, and
-//! values of identity columns are taken as they are, as by COPY. Only generated columns are the INSERT's.
+//! The rows are whole: the columns that the file does not have get their defaults from COPY, once, before the condition
+//! is asked, and values of identity columns are taken as they are, as by COPY. Only generated columns are the INSERT's.
 
 #![expect(unsafe_code, reason = "plans and runs a statement through PostgreSQL's C interface")]
 
@@ -29,8 +30,8 @@ pub(super) struct Insert {
 }
 
 impl Insert {
-    /// The one for a table; `schema` is that of the extension, quoted. Without it the statement is one to plan only, which selects
-    /// some row.
+    /// The one for a table; `schema` is that of the extension, quoted. Without it the statement is one to plan only,
+    /// which selects some row.
     ///
     /// # Safety
     /// The relation must be open.
@@ -81,8 +82,8 @@ impl Insert {
 
 /// Plans the statement. `columns` lists the numbers of the columns that the user must be allowed to insert into.
 ///
-/// It is not rewritten: COPY passes rules over and refuses row-level security, and what else the rewriter does is to add defaults for
-/// columns that the statement does not name.
+/// It is not rewritten: COPY passes rules over and refuses row-level security, and what else the rewriter does is to
+/// add defaults for columns that the statement does not name.
 ///
 /// # Errors
 /// Raises what analysing and planning raise.
@@ -99,8 +100,8 @@ unsafe fn plan(insert: &Insert, columns: *mut pg_sys::List) -> *mut pg_sys::Plan
     }
 }
 
-/// How the statement would be run, which it will not be. So no library is told of it but those that plan, and they find no identifier
-/// under which they might count it.
+/// How the statement would be run, which it will not be. So no library is told of it but those that plan, and they find
+/// no identifier under which they might count it.
 ///
 /// # Errors
 /// As for [`plan`].
@@ -121,7 +122,8 @@ pub(super) unsafe fn try_plan(insert: &Insert) -> *mut pg_sys::PlannedStmt {
 /// Loads through the planner; returns the number of rows that the INSERT says it has inserted.
 ///
 /// # Errors
-/// [`Left`] if COPY is sure to refuse the load, and to say why; raises COPY's errors of reading, and those of the INSERT.
+/// [`Left`] if COPY is sure to refuse the load, and to say why; raises COPY's errors of reading, and those of the
+/// INSERT.
 ///
 /// # Safety
 /// As for [`prepare::open`]; `schema` is that of the extension, quoted.

@@ -1,7 +1,7 @@
 //! What COPY does before it opens the file: the same steps, by the same functions, in the same order.
 //!
-//! It is done here only for loads that go on here. Whatever may have to be refused, and whatever only COPY knows how to do, is
-//! left to COPY from its first step: [`prepare`] says [`Left`] and has changed nothing.
+//! It is done here only for loads that go on here. Whatever may have to be refused, and whatever only COPY knows how to
+//! do, is left to COPY from its first step: [`prepare`] says [`Left`] and has changed nothing.
 
 #![expect(unsafe_code, reason = "analyses a statement through PostgreSQL's parser")]
 
@@ -24,7 +24,8 @@ pub(super) type Left = &'static str;
 /// [`Left`]; and raises COPY's own errors.
 ///
 /// # Safety
-/// The statement must be a COPY FROM the source into the table, which is locked; nothing with a destructor on the caller's frames.
+/// The statement must be a COPY FROM the source into the table, which is locked; nothing with a destructor on the
+/// caller's frames.
 pub(super) unsafe fn prepare(
     parse: *mut pg_sys::ParseState,
     statement: *mut pg_sys::CopyStmt,

@@ -1,9 +1,11 @@
 //! From the reader's rows to the table: COPY's own loop, over rows that mostly come finished.
 //!
-//! For each row, in this order: defaults, condition, partition, BEFORE triggers, generated columns, constraints; then it is collected
-//! ([`super::multi`]) or, where COPY would not collect it because somebody may look at the table meanwhile, inserted at once.
+//! For each row, in this order: defaults, condition, partition, BEFORE triggers, generated columns, constraints; then
+//! it is collected ([`super::multi`]) or, where COPY would not collect it because somebody may look at the table
+//! meanwhile, inserted at once.
 //!
-//! A finished tuple is used as it is where nothing has to be added to it. Where something has, it is taken apart into a slot.
+//! A finished tuple is used as it is where nothing has to be added to it. Where something has, it is taken apart into a
+//! slot.
 
 #![expect(unsafe_code, reason = "hands rows to PostgreSQL's executor")]
 

@@ -1,11 +1,12 @@
-//! `fastcsv_rows`: the rows of the load that goes on, as a set, for the statement that the load runs ([`super::planned`]).
+//! `fastcsv_rows`: the rows of the load that goes on, as a set, for the statement that the load runs
+//! ([`super::planned`]).
 //!
-//! The function hands out one row a call, as PostgreSQL's executor asks for them where a set-returning function stands in a
-//! SELECT's list. It takes the row type it returns from its argument, which is a NULL of the table's type. What it reads
-//! is the innermost load that goes on in this session: a trigger may load another table meanwhile.
+//! The function hands out one row a call, as PostgreSQL's executor asks for them where a set-returning function stands
+//! in a SELECT's list. It takes the row type it returns from its argument, which is a NULL of the table's type. What it
+//! reads is the innermost load that goes on in this session: a trigger may load another table meanwhile.
 //!
-//! While a row is read, the error contexts are COPY's; while it is inserted they are not, because nobody knows how many rows those who
-//! insert them are behind.
+//! While a row is read, the error contexts are COPY's; while it is inserted they are not, because nobody knows how many
+//! rows those who insert them are behind.
 
 #![expect(unsafe_code, reason = "answers PostgreSQL's executor, which passes pointers")]
 
@@ -106,8 +107,8 @@ impl Incoming {
     /// Raises COPY's errors of options and of opening.
     ///
     /// # Safety
-    /// The opening must be one that `prepare` made; the current memory context must last as long as the load; nothing with a destructor
-    /// on the caller's frames.
+    /// The opening must be one that `prepare` made; the current memory context must last as long as the load; nothing
+    /// with a destructor on the caller's frames.
     pub(super) unsafe fn open(opening: &Opening) -> *mut Incoming {
         // SAFETY: the caller's promise.
         unsafe {
@@ -158,7 +159,8 @@ impl Incoming {
         }
     }
 
-    /// The next row that is to be loaded, as a value of the table's row type in the current memory context; `None` behind the last.
+    /// The next row that is to be loaded, as a value of the table's row type in the current memory context; `None`
+    /// behind the last.
     ///
     /// # Errors
     /// Raises COPY's errors.

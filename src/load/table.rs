@@ -1,7 +1,7 @@
 //! The table that is loaded, as PostgreSQL's executor wants it: indexes, triggers, constraints, partitions.
 //!
-//! The steps are COPY's, in COPY's order, by the executor's own functions. What they raise must come through whole, so they
-//! are called bare ([`crate::pg_raw`]).
+//! The steps are COPY's, in COPY's order, by the executor's own functions. What they raise must come through whole, so
+//! they are called bare ([`crate::pg_raw`]).
 
 #![expect(unsafe_code, reason = "drives PostgreSQL's executor through its C interface")]
 
@@ -262,8 +262,8 @@ impl RowTriggers {
     }
 }
 
-/// Can it be seen without a look at any value that the row satisfies all constraints? It does if they are all NOT NULL, and there is
-/// no NULL in the tuple.
+/// Can it be seen without a look at any value that the row satisfies all constraints? It does if they are all NOT NULL,
+/// and there is no NULL in the tuple.
 ///
 /// # Safety
 /// The slot must hold a row of the relation.

@@ -1,7 +1,8 @@
 //! Which byte of a record is not of the file's encoding, and which encoding would have it.
 //!
-//! COPY tells the bytes and the record, not where in it they are. For files that are taken for UTF-8, the common case, the place is found here;
-//! and since a file that is not UTF-8 is most often in one of two encodings, the one that fits is named.
+//! COPY tells the bytes and the record, not where in it they are. For files that are taken for UTF-8, the common case,
+//! the place is found here; and since a file that is not UTF-8 is most often in one of two encodings, the one that fits
+//! is named.
 
 use std::io::{self, Read};
 

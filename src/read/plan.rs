@@ -1,9 +1,10 @@
 //! Planning `fastcsv_read`: where it stands in FROM, its scan takes the place of a function scan.
 //!
-//! A function scan converts every column, checks conditions row by row, and keeps all rows before the first is used. So when the planner
-//! has made its paths for a function of ours, a path of our own replaces them ([`offer`]): like a foreign scan it knows which columns are
-//! needed, and which conditions the threads can decide. It is left alone where an argument's value is not the same for the whole scan, and
-//! where rows are wanted as a whole, which a scan of this kind cannot hand on.
+//! A function scan converts every column, checks conditions row by row, and keeps all rows before the first is used. So
+//! when the planner has made its paths for a function of ours, a path of our own replaces them ([`offer`]): like a
+//! foreign scan it knows which columns are needed, and which conditions the threads can decide. It is left alone where
+//! an argument's value is not the same for the whole scan, and where rows are wanted as a whole, which a scan of this
+//! kind cannot hand on.
 
 #![expect(unsafe_code, reason = "planner callbacks, which receive and build nodes by pointer")]
 
@@ -155,7 +156,8 @@ unsafe fn offer(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelOptInf
     }
 }
 
-/// Pages and rows of the file, as of a foreign table that was never analyzed. Of a file that the user may not read, nothing is told.
+/// Pages and rows of the file, as of a foreign table that was never analyzed. Of a file that the user may not read,
+/// nothing is told.
 ///
 /// # Safety
 /// Both must be the planner's.

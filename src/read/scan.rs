@@ -117,7 +117,8 @@ unsafe extern "C-unwind" fn begin(
     if flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY.cast_signed() != 0 {
         return;
     }
-    // SAFETY: the executor passes what `create` made; the current memory context is the query's. Nothing here has a destructor.
+    // SAFETY: the executor passes what `create` made; the current memory context is the query's. Nothing here has a
+    // destructor.
     unsafe {
         let (parts, state) = (Parts::of(node), &raw mut (*node).ss);
         let descriptor = (*(*state).ss_ScanTupleSlot).tts_tupleDescriptor;

@@ -37,7 +37,8 @@ pub(super) struct ByName {
 /// Finds out which columns the file has; `None` if it has no header at all, because it is empty or cannot be opened.
 /// `candidates` are the attributes that may be in the file.
 ///
-/// # Errors Raises that the file can be read only once, that the header has no end, and that its names are none of the
+/// # Errors
+/// Raises that the file can be read only once, that the header has no end, and that its names are none of the
 /// columns', or not clearly so.
 ///
 /// # Safety

@@ -7,7 +7,8 @@ use pgrx::pg_sys;
 
 /// A value as a constant.
 ///
-/// # Safety The value must be of the attribute's type, and a varlena plain: neither compressed nor stored elsewhere,
+/// # Safety
+/// The value must be of the attribute's type, and a varlena plain: neither compressed nor stored elsewhere,
 /// with a header of four bytes.
 pub(crate) unsafe fn of(value: pg_sys::Datum, attribute: &pg_sys::FormData_pg_attribute) -> Constant {
     // SAFETY: the caller's promise.

@@ -99,10 +99,12 @@ pub(super) struct Each {
 
 /// What one of the files is to be opened with.
 ///
-/// # Errors Raises that the file can be read only once where it must be looked at first, what is wrong with the column
+/// # Errors
+/// Raises that the file can be read only once where it must be looked at first, what is wrong with the column
 /// for the name, and what with the header.
 ///
-/// # Safety The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the
+/// # Safety
+/// The opening must be alive, and the file's name a C string that lives as long. All that is made lives in the
 /// current memory context.
 pub(super) unsafe fn opening_for(opening: &Opening, name: *const c_char) -> Each {
     let beyond = opening.beyond;

@@ -18,14 +18,15 @@ use pgrx::{PgList, pg_sys};
 use crate::referee::shim::{CopyOptions, CopyView, Format};
 use crate::{encoding, pg_compat, settings, types};
 
-/// Bytes of a block: large enough that handing one over costs nothing, small enough that a few of them are a small pool.
+/// Bytes of a block: large enough that handing one over costs nothing, small enough that a few of them are a small
+/// pool.
 const BLOCK: u64 = 64 * 1024;
 
 /// Slots for tickets: more than blocks can be filled at once, so that ranges without rows do not hold up those with.
 const TICKETS: u32 = 256;
 
-/// Blocks a load keeps while it collects rows: rows are collected up to 64 KB of lines, which make about as many bytes of
-/// tuples; where they make many more, the load copies them.
+/// Blocks a load keeps while it collects rows: rows are collected up to 64 KB of lines, which make about as many bytes
+/// of tuples; where they make many more, the load copies them.
 const KEPT: u32 = 8;
 
 /// What a thread holds beside its range and the records longer than usual: the boundary list of a chunk, at worst four
@@ -35,8 +36,8 @@ const THREAD_BASE: u64 = 3 * 512 * 1024;
 /// What a long record costs at worst, in multiples of its length: itself, its boundary list, its values and its row.
 const LONG_RECORD_FACTOR: u64 = 8;
 
-/// Bytes of a record's beginning that come with each row of a stream that is loaded: more than the 100 that COPY shows of a
-/// line, whatever characters they are.
+/// Bytes of a record's beginning that come with each row of a stream that is loaded: more than the 100 that COPY shows
+/// of a line, whatever characters they are.
 const TEXT_SHOWN: usize = 128;
 
 /// Why a scan is read by PostgreSQL's parser alone.
@@ -301,7 +302,8 @@ struct Budget {
 }
 
 impl Budget {
-    /// For a file of which so many bytes are left to read, and a backend that keeps so many blocks. Half of the memory is for blocks, half for threads.
+    /// For a file of which so many bytes are left to read, and a backend that keeps so many blocks. Half of the memory
+    /// is for blocks, half for threads.
     fn new(bytes: u64, kept: u32) -> Budget {
         let half = settings::memory() / 2;
         let wanted_size = settings::range_size();

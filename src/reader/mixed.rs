@@ -1,5 +1,5 @@
-//! Rows in which some attributes are text: their types' own input functions convert them, as COPY would, in the columns'
-//! order, with COPY's error context.
+//! Rows in which some attributes are text: their types' own input functions convert them, as COPY would, in the
+//! columns' order, with COPY's error context.
 
 #![expect(unsafe_code, reason = "calls input functions through PostgreSQL's function manager")]
 

@@ -3,9 +3,10 @@
 //! The scan keeps the place it has come to ([`Checkpoint`]): each finished ticket adds its counts. So when something
 //! has to be read by COPY's own parser, its line number, and the place in the file, are known exactly:
 //!
-//! * a record that travels as it is (a declined value, a wrong number of fields) is read by the referee from its own bytes;
-//! * behind an anomaly the referee reads the input itself ([`super::input`]), from that record up to the end of the ticket's
-//!   range or segment. If it met no error, the scan goes on with the next ticket.
+//! * a record that travels as it is (a declined value, a wrong number of fields) is read by the referee from its own
+//!   bytes;
+//! * behind an anomaly the referee reads the input itself ([`super::input`]), from that record up to the end of the
+//!   ticket's range or segment. If it met no error, the scan goes on with the next ticket.
 //!
 //! How entries become rows in slots is in [`payload`], how tickets follow each other in [`ticket`].
 //!
@@ -135,7 +136,8 @@ impl Parallel {
     }
 
     fn new(start: &Start, worker: Worker, input: Input, job: &Job, base: Checkpoint, mixed: Option<Mixed>) -> Parallel {
-        // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first row.
+        // SAFETY: the relation is open; an invalid item pointer and a null tuple are what there is before the first
+        // row.
         let tuple = unsafe {
             let mut tuple: pg_sys::HeapTupleData = std::mem::zeroed();
             tuple.t_tableOid = (*start.relation).rd_id;
@@ -222,7 +224,8 @@ impl Parallel {
             }
         }
     }
-    /// As [`super::Reader::next_item`]. Behind the end, or before a held record, rows that are only counted may be pending.
+    /// As [`super::Reader::next_item`]. Behind the end, or before a held record, rows that are only counted may be
+    /// pending.
     ///
     /// # Errors
     /// As for `next`.

@@ -104,7 +104,8 @@ impl Reader {
     /// # Errors
     /// As for `open`, and for `end`.
     ///
-    /// # Safety `this` must be alive, and another file follow; no slot may hold a row, and no error context of the
+    /// # Safety
+    /// `this` must be alive, and another file follow; no slot may hold a row, and no error context of the
     /// referee be on the stack.
     pub(crate) unsafe fn next_file(this: *mut Self) {
         // SAFETY: the caller's promise.

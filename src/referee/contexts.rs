@@ -1,4 +1,5 @@
-//! The referee's error contexts: COPY's above the one that tells the place, on PostgreSQL's stack while a record is read or loaded.
+//! The referee's error contexts: COPY's above the one that tells the place, on PostgreSQL's stack while a record is
+//! read or loaded.
 
 #![expect(unsafe_code, reason = "links records into PostgreSQL's stack of error contexts")]
 

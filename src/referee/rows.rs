@@ -76,8 +76,8 @@ impl Referee {
         }
     }
 
-    /// Reads the next row into the slot, which is empty at the end: `None` if the row was passed over by `ON_ERROR ignore`, false at the end. The
-    /// values live until the next call, in the expressions' per-tuple memory.
+    /// Reads the next row into the slot, which is empty at the end: `None` if the row was passed over by `ON_ERROR
+    /// ignore`, false at the end. The values live until the next call, in the expressions' per-tuple memory.
     ///
     /// # Errors
     /// As for [`Referee::next_row`], and those of [`Referee::row_was_skipped`].
@@ -180,8 +180,8 @@ impl Referee {
         }
     }
 
-    /// The referee whose COPY asks for bytes: its callback carries no argument of its own, and while all rows are inserted triggers may
-    /// read something else.
+    /// The referee whose COPY asks for bytes: its callback carries no argument of its own, and while all rows are
+    /// inserted triggers may read something else.
     ///
     /// # Safety
     /// Must be called from COPY's data source callback.
@@ -252,8 +252,8 @@ impl Referee {
 /// COPY's data source callback: fills `buffer` with at least one byte and at most `most`, or returns 0 at the end.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_int, most: c_int) -> c_int {
-    // SAFETY: COPY calls this only below `next_row` and `copy_all`, which have put the contexts of their referee on the stack, and passes
-    // a buffer of `most` bytes. They are initialised here, so that the feed sees ordinary memory.
+    // SAFETY: COPY calls this only below `next_row` and `copy_all`, which have put the contexts of their referee on the
+    // stack, and passes a buffer of `most` bytes. They are initialised here, so that the feed sees ordinary memory.
     let (referee, buffer) = unsafe {
         let length = usize::try_from(most).expect("COPY asks for a positive number of bytes");
         std::ptr::write_bytes(buffer.cast::<u8>(), 0, length);

@@ -12,8 +12,8 @@ use pgrx::pg_sys;
 use crate::file::Change;
 use crate::referee::shim;
 
-/// Bytes that a pipe is asked to hold, instead of the system's 64 KiB: the most that everybody may ask for. Whoever writes
-/// into it then seldom waits.
+/// Bytes that a pipe is asked to hold, instead of the system's 64 KiB: the most that everybody may ask for. Whoever
+/// writes into it then seldom waits.
 const PIPE: libc::c_int = 1 << 20;
 
 /// What was read ahead.
@@ -23,7 +23,8 @@ pub(crate) enum Ahead {
     /// There is nothing now.
     Nothing,
     End,
-    /// Something else than data: it is left for [`Supply::read`], which may raise an error, when all before it is done with.
+    /// Something else than data: it is left for [`Supply::read`], which may raise an error, when all before it is done
+    /// with.
     Other,
 }
 
@@ -50,7 +51,8 @@ pub(crate) trait Supply {
     /// What becomes readable when there is something.
     fn descriptor(&self) -> RawFd;
 
-    /// Is it the client? What it sends is taken as it comes, and taken to its end even if the data ends before: only then it listens.
+    /// Is it the client? What it sends is taken as it comes, and taken to its end even if the data ends before: only
+    /// then it listens.
     fn is_client(&self) -> bool {
         false
     }
@@ -125,8 +127,8 @@ impl Pipe {
 impl Supply for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let mut asked = libc::pollfd { fd: self.descriptor, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one struct and a buffer of that length. What says that it is readable does not make a read wait; a FIFO
-        // that nobody has opened for writing yet does not say so, though a read would find its end.
+        // SAFETY: one struct and a buffer of that length. What says that it is readable does not make a read wait; a
+        // FIFO that nobody has opened for writing yet does not say so, though a read would find its end.
         let count = unsafe {
             if libc::poll(&mut asked, 1, 0) <= 0 {
                 return Ok(None);

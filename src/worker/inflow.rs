@@ -1,4 +1,5 @@
-//! The backend as the one who reads a stream for its worker: from wherever the bytes come into a ring in the shared memory.
+//! The backend as the one who reads a stream for its worker: from wherever the bytes come into a ring in the shared
+//! memory.
 
 #![expect(unsafe_code, reason = "uses a stream by pointer, and shared memory")]
 
@@ -17,8 +18,8 @@ pub(super) struct Inflow {
     /// Bytes that COPY's parser has too, should it go on after all.
     unused: usize,
     is_closed: bool,
-    /// Whether the stream had nothing more when it was asked last. What it has may not show at its descriptor: a client's message is
-    /// taken as a whole.
+    /// Whether the stream had nothing more when it was asked last. What it has may not show at its descriptor: a
+    /// client's message is taken as a whole.
     is_dry: bool,
 }
 
@@ -106,8 +107,8 @@ impl Inflow {
         self.writer.free() * 4 >= self.ring.capacity()
     }
 
-    /// Gives the stream back: `before`, what is in the ring, and all that comes. The worker must not read any more. `is_begun`
-    /// tells whether it has read at all; if not, COPY's parser has the first bytes already.
+    /// Gives the stream back: `before`, what is in the ring, and all that comes. The worker must not read any more.
+    /// `is_begun` tells whether it has read at all; if not, COPY's parser has the first bytes already.
     ///
     /// # Errors
     /// If there is no memory for them.

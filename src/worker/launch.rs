@@ -24,8 +24,8 @@ use crate::referee::shim;
 use crate::settings;
 use crate::stream::{self, Stream, wait_for};
 
-/// How long the backend sleeps at most before it looks whether its worker is alive, in milliseconds. It is woken when there
-/// is anything to do; this is for what nobody is left to tell.
+/// How long the backend sleeps at most before it looks whether its worker is alive, in milliseconds. It is woken when
+/// there is anything to do; this is for what nobody is left to tell.
 const LONGEST_SLEEP: i64 = 1000;
 
 /// What a worker reads.
@@ -174,8 +174,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Gives the stream back to COPY's parser: the bytes in `before` first, then those that the worker has not read. It must
-    /// not read any more; `is_begun` tells whether it has read at all.
+    /// Gives the stream back to COPY's parser: the bytes in `before` first, then those that the worker has not read. It
+    /// must not read any more; `is_begun` tells whether it has read at all.
     ///
     /// # Errors
     /// If there is no memory for them.

@@ -1,7 +1,7 @@
 //! The worker process: one thread that PostgreSQL knows, which sleeps, and the engine's threads, which work.
 //!
-//! The main thread makes and ends the pipeline, and between the two hands on wake-ups: the backend sets its latch when blocks were
-//! given back or when everybody is to stop. The parser threads have all signals blocked and call nothing of
+//! The main thread makes and ends the pipeline, and between the two hands on wake-ups: the backend sets its latch when
+//! blocks were given back or when everybody is to stop. The parser threads have all signals blocked and call nothing of
 //! PostgreSQL's but `SetLatch`, which is made of atomics and `kill`.
 
 #![expect(unsafe_code, reason = "a background worker's main function, which attaches shared memory")]

@@ -4,8 +4,8 @@
 //! Shared | job (JSON) | ring (see fastcsv_engine::ring) | bytes of a stream (see fastcsv_engine::byte_ring)
 //! ```
 //!
-//! The backend writes the fields that are no atomics before the worker exists. After that the backend writes nothing here but
-//! through the rings; the worker writes `worker_latch` when it has started, and its verdict when it ends.
+//! The backend writes the fields that are no atomics before the worker exists. After that the backend writes nothing
+//! here but through the rings; the worker writes `worker_latch` when it has started, and its verdict when it ends.
 
 #![expect(unsafe_code, reason = "memory shared by two processes")]
 
@@ -19,8 +19,8 @@ use pgrx::pg_sys;
 
 use crate::fault::Fault;
 
-/// What a job takes at most, in multiples of its written form: it is read into lists that grow by doubling, and then made
-/// into others.
+/// What a job takes at most, in multiples of its written form: it is read into lists that grow by doubling, and then
+/// made into others.
 pub(super) const JOB_FACTOR: usize = 16;
 
 /// The longest message of a failure, in bytes.

@@ -1,7 +1,7 @@
 //! No bytes make a converter panic, and what it accepts it accepts again, with the same value.
 //!
-//! The first bytes of an input choose the type; the rest is the field. What a value must be is told by the engine's own tests, and by
-//! PostgreSQL's input functions in tests/convert.
+//! The first bytes of an input choose the type; the rest is the field. What a value must be is told by the engine's own
+//! tests, and by PostgreSQL's input functions in tests/convert.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -131,8 +131,8 @@ pub struct Settings {
     /// from UTC (seconds, east positive) has been in force, in ascending order. Empty if it is not known; else it
     /// covers all times from [`zone::KNOWN_FROM`] to [`zone::KNOWN_UNTIL`].
     pub zone: Vec<(i64, i32)>,
-    /// Whether the words T, Z, UTC, AM, PM and the months mean in dates and times what they mean by default. The session's
-    /// `timezone_abbreviations` can change that; texts with such words are declined then.
+    /// Whether the words T, Z, UTC, AM, PM and the months mean in dates and times what they mean by default. The
+    /// session's `timezone_abbreviations` can change that; texts with such words are declined then.
     pub default_words: bool,
     /// Whether a character of the server's encoding is always one byte long.
     pub single_byte: bool,

@@ -260,8 +260,8 @@ impl Class {
 
 /// The order of bytes, a prefix first.
 ///
-/// Empty sides are seen to here. An empty vector points nowhere, and a `memcmp` of AVX-512 that is handed such a pointer
-/// takes 150 ns to read nothing from it.
+/// Empty sides are seen to here. An empty vector points nowhere, and a `memcmp` of AVX-512 that is handed such a
+/// pointer takes 150 ns to read nothing from it.
 #[inline]
 pub(super) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
     if left.is_empty() || right.is_empty() { left.len().cmp(&right.len()) } else { left.cmp(right) }

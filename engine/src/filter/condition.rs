@@ -1,8 +1,8 @@
 //! Conditions: tests of columns, joined in SQL's three-valued logic.
 //!
 //! The third value is never computed. A condition is asked whether it *holds* a wanted value, true or false, and is
-//! unknown if it holds neither. So NOT asks for the opposite, AND and OR are each other's mirror image, a test of a NULL
-//! holds nothing, and every question ends as soon as it is settled.
+//! unknown if it holds neither. So NOT asks for the opposite, AND and OR are each other's mirror image, a test of a
+//! NULL holds nothing, and every question ends as soon as it is settled.
 
 use serde::{Deserialize, Serialize};
 
@@ -97,8 +97,8 @@ impl Condition {
         matching.then(|| Condition(Node::Test(column, Test::one_of(class, values.collect()))))
     }
 
-    /// The text in the column matches the pattern (LIKE); `None` if `class` does not read a text. LIKE sees the trailing
-    /// blanks of a `char(n)`, so the class to read it as is [`Class::Bytes`].
+    /// The text in the column matches the pattern (LIKE); `None` if `class` does not read a text. LIKE sees the
+    /// trailing blanks of a `char(n)`, so the class to read it as is [`Class::Bytes`].
     pub fn like(column: u32, class: Class, pattern: Pattern) -> Option<Condition> {
         let is_text = matches!(class, Class::Bytes | Class::Name);
         is_text.then_some(Condition(Node::Test(column, Test::Like { class, pattern })))

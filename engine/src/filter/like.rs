@@ -2,9 +2,9 @@
 //! matches them.
 //!
 //! Most patterns are literals with `%` between or around them. Those are matched a literal at a time: the first at the
-//! start, the last at the end, each of the others at the first place where it occurs, since an earlier place leaves more
-//! text to the rest. A pattern with `_` goes the general way: forward, and on a mismatch back to the last `%`, which then
-//! takes one more character. One `%` to go back to is enough, for the same reason.
+//! start, the last at the end, each of the others at the first place where it occurs, since an earlier place leaves
+//! more text to the rest. A pattern with `_` goes the general way: forward, and on a mismatch back to the last `%`,
+//! which then takes one more character. One `%` to go back to is enough, for the same reason.
 //!
 //! A character is a byte or, in UTF-8, a byte and the continuation bytes behind it, which is how PostgreSQL steps. What
 //! is matched need not be valid, then; the pattern must be.

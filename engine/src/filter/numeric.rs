@@ -1,9 +1,9 @@
 //! Numerics, compared where they lie.
 //!
 //! The content of a numeric's varlena starts with a word in the machine's byte order whose two high bits tell the
-//! format. Long (sign in bit 14, then the display scale), followed by a word for the weight; short, with sign, scale and
-//! a 7-bit signed weight in the one word; or special, which is NaN or an infinity. Digits of base 10000 follow, a word
-//! each, the first worth `10000^weight`. The display scale means nothing to comparison.
+//! format. Long (sign in bit 14, then the display scale), followed by a word for the weight; short, with sign, scale
+//! and a 7-bit signed weight in the one word; or special, which is NaN or an infinity. Digits of base 10000 follow, a
+//! word each, the first worth `10000^weight`. The display scale means nothing to comparison.
 
 use std::cmp::Ordering;
 

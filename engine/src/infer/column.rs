@@ -62,7 +62,8 @@ pub struct Column {
     pub(super) hints: Hints,
 }
 
-/// Where a sample is looked for first: where one of the same length and first byte was found before. It says nothing of the file.
+/// Where a sample is looked for first: where one of the same length and first byte was found before. It says nothing of
+/// the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hints([u8; 16]);
 

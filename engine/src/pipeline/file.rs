@@ -1,7 +1,8 @@
 //! A file that can be read at any offset: each thread claims the next range, finds its true start and parses it.
 //!
-//! The bytes of a range lie in the thread's own buffer, read there once ([`ReadAt::read_at`]), or where the file is mapped.
-//! Reading goes on behind the range until its last record is whole, up to the longest record that is parsed here.
+//! The bytes of a range lie in the thread's own buffer, read there once ([`ReadAt::read_at`]), or where the file is
+//! mapped. Reading goes on behind the range until its last record is whole, up to the longest record that is parsed
+//! here.
 
 use super::output::Output;
 use super::parse::{Chunk, Parsed, Parser};
@@ -23,8 +24,8 @@ const LOOK_AHEAD: u64 = 16 * 1024;
 /// Bytes read at once in search of where a long record ends.
 const SEARCH: u64 = 256 * 1024;
 
-/// How far behind a range its owner searches for the end of a record that is only guessed to be one, in ranges. A wrong guess
-/// may read what is text as quotes, and find no end at all.
+/// How far behind a range its owner searches for the end of a record that is only guessed to be one, in ranges. A wrong
+/// guess may read what is text as quotes, and find no end at all.
 const LONGEST_GUESS: u64 = 4;
 
 /// The file and the state of the work on it.
@@ -205,8 +206,8 @@ impl Owner<'_> {
         Ok(Some(start))
     }
 
-    /// Where the first record at or behind the range's end starts, if one starts at `start`: the file's size if there is
-    /// none, `None` if it is not found before `most`.
+    /// Where the first record at or behind the range's end starts, if one starts at `start`: the file's size if there
+    /// is none, `None` if it is not found before `most`.
     fn next_start(&mut self, range: Range, start: u64, most: u64) -> Result<Option<u64>, Stop> {
         let scanner = &self.shared.plan.scanner;
         let mut state = State::at_record(start);

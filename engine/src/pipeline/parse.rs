@@ -1,13 +1,13 @@
 //! Chunks: whole records of a segment, split, converted and written out.
 //!
-//! A segment is parsed a chunk at a time, so that a chunk is still in the cache when it is converted after it was scanned,
-//! and so that the boundary list stays small however many fields there are. Each chunk starts at a record; what is left at its end, a record whose
-//! end is not in it, is the next chunk's beginning.
+//! A segment is parsed a chunk at a time, so that a chunk is still in the cache when it is converted after it was
+//! scanned, and so that the boundary list stays small however many fields there are. Each chunk starts at a record;
+//! what is left at its end, a record whose end is not in it, is the next chunk's beginning.
 //!
-//! **Plain or not.** A record is plain if it holds no stray line end, no invalid byte, is no end-of-data marker, has the
-//! right number of fields, and each value that is needed was converted. If only a value or the number of fields is in doubt, the record's bounds
-//! are certain all the same: it travels as it is, and COPY reads it. Anything else is an **anomaly**: the segment ends before
-//! that record, and COPY reads the file from there.
+//! **Plain or not.** A record is plain if it holds no stray line end, no invalid byte, is no end-of-data marker, has
+//! the right number of fields, and each value that is needed was converted. If only a value or the number of fields is
+//! in doubt, the record's bounds are certain all the same: it travels as it is, and COPY reads it. Anything else is an
+//! **anomaly**: the segment ends before that record, and COPY reads the file from there.
 
 use super::count::Counter;
 use super::output::Output;
@@ -326,8 +326,8 @@ impl<'s> Parser<'s> {
         Ok(is_plain)
     }
 
-    /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also that of the character
-    /// that follows, or one behind it, where a character may only be cut off.
+    /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also that of the
+    /// character that follows, or one behind it, where a character may only be cut off.
     fn first_invalid(&self, bytes: &[u8], end: usize) -> Option<usize> {
         let look_ahead = if self.plan.line_end == LineEnd::Cr { LONGEST_CHARACTER } else { 0 };
         let bytes = &bytes[..bytes.len().min(end + look_ahead)];

@@ -15,8 +15,8 @@ const PATIENCE: u32 = 1000;
 pub enum Input {
     /// What can be read at any offset.
     File(Box<dyn ReadAt>),
-    /// What can be read once, from one end to the other. [`io::ErrorKind::WouldBlock`] says that nothing has come now; then
-    /// [`Pipeline::notify`](super::Pipeline::notify) must follow when something has.
+    /// What can be read once, from one end to the other. [`io::ErrorKind::WouldBlock`] says that nothing has come now;
+    /// then [`Pipeline::notify`](super::Pipeline::notify) must follow when something has.
     Stream(Box<dyn io::Read + Send>),
 }
 

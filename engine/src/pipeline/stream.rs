@@ -1,8 +1,8 @@
 //! A stream: one thread cuts it into segments of whole records, the others parse them.
 //!
 //! The cutter hands segments to the parsers through a channel, in ticket order, and they hand the memory of their bytes
-//! back through another. There are only so many buffers, two more than parsers, so that the channels need no bound of their own and
-//! memory has one. Where only one thread could be had it cuts and parses in turns.
+//! back through another. There are only so many buffers, two more than parsers, so that the channels need no bound of
+//! their own and memory has one. Where only one thread could be had it cuts and parses in turns.
 //!
 //! The input says that it is dry by [`std::io::ErrorKind::WouldBlock`]. Then, if no parser has anything to do, whatever
 //! whole records there are make a segment: a slow stream's rows do not wait for a full one.

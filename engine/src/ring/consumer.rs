@@ -41,8 +41,8 @@ impl Consumer {
         self.ticket
     }
 
-    /// Moves on to what is next. Unless there is nothing, the block taken before is given back, and who calls this should
-    /// ask [`Ring::must_wake_producers`] now and then, at the latest before it sleeps.
+    /// Moves on to what is next. Unless there is nothing, the block taken before is given back, and who calls this
+    /// should ask [`Ring::must_wake_producers`] now and then, at the latest before it sleeps.
     pub fn advance(&mut self) -> Next {
         let ring = self.ring;
         let slot = ring.slot(self.ticket);

@@ -37,8 +37,8 @@ impl Room {
         }
     }
 
-    /// The backend has given something back, or has stopped the ring: everybody who waits looks again. To be called when
-    /// [`Ring::must_wake_producers`] says so, and after [`Ring::stop`].
+    /// The backend has given something back, or has stopped the ring: everybody who waits looks again. To be called
+    /// when [`Ring::must_wake_producers`] says so, and after [`Ring::stop`].
     pub fn notify(&self) {
         // Who has looked in vain under the lock is waiting by now.
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));

@@ -148,8 +148,8 @@ fn flag_comments(out: &mut [u32; BLOCK], block: Block) {
 
 /// A list that always has room for a block's worth of items past its end, so that writing needs one check a block.
 ///
-/// Its size follows the input, so it grows fallibly. When it cannot, it starts over in the room it has and remembers that
-/// it is of no use any more, so that the scan's own loop needs no way out.
+/// Its size follows the input, so it grows fallibly. When it cannot, it starts over in the room it has and remembers
+/// that it is of no use any more, so that the scan's own loop needs no way out.
 #[derive(Clone, Debug)]
 struct List {
     /// Storage: the list, then room.

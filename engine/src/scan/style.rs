@@ -1,8 +1,8 @@
 //! Finds out a file's line end as COPY does: the first one outside quotes fixes it.
 //!
-//! The file is scanned as if its line end were CR. Then the first event of interest is either a record's end, which is a
-//! carriage return that may turn out to start a CRLF, or a stray, which is a line feed. A comment on the first line ends
-//! with that line, whatever quotes it holds, so it is scanned as if there were none.
+//! The file is scanned as if its line end were CR. Then the first event of interest is either a record's end, which is
+//! a carriage return that may turn out to start a CRLF, or a stray, which is a line feed. A comment on the first line
+//! ends with that line, whatever quotes it holds, so it is scanned as if there were none.
 
 use super::{Block, Level, Scanner, Sink, State};
 use crate::dialect::{Dialect, LineEnd};

@@ -7,7 +7,8 @@
 //!
 //! A delimiter of several bytes is matched as Knuth, Morris and Pratt do, with a node for each matched prefix.
 //!
-//! To add a state: a variant of `Node` with its place in [`nodes`], its arm in `step`, and its meaning in the reference.
+//! To add a state: a variant of `Node` with its place in [`nodes`], its arm in `step`, and its meaning in the
+//! reference.
 
 use super::State;
 use crate::dialect::{Dialect, LineEnd, Quoting};

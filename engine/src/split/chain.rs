@@ -1,18 +1,18 @@
 //! The chain of true starts: what each range's owner must know of the ranges before it, and no more.
 //!
-//! In a two-valued dialect a range needs one bit: whether its first byte is inside quotes. That bit is the parity of all
-//! quotes before it, so each owner counts the quotes of its own range, which is much cheaper than splitting it, and leaves
-//! a [`Note`]. The notes' running sum is the chain; an owner has to wait only until the ranges before its own, all of which
-//! are in some thread's hands already, have been counted.
+//! In a two-valued dialect a range needs one bit: whether its first byte is inside quotes. That bit is the parity of
+//! all quotes before it, so each owner counts the quotes of its own range, which is much cheaper than splitting it, and
+//! leaves a [`Note`]. The notes' running sum is the chain; an owner has to wait only until the ranges before its own,
+//! all of which are in some thread's hands already, have been counted.
 //!
-//! In every other dialect the bit is not enough. The owner **guesses** that a record starts behind the range's first line
-//! end, runs the structure scan from there to where the next range's first record would start, and notes both. If the chain
-//! arrives with the same start the guess was right, and the next range's start is known at once. If it arrives with
-//! another, nothing follows from the note; the owner, who is told its true start, runs the scan **a second time**
-//! and notes what is then exact.
+//! In every other dialect the bit is not enough. The owner **guesses** that a record starts behind the range's first
+//! line end, runs the structure scan from there to where the next range's first record would start, and notes both. If
+//! the chain arrives with the same start the guess was right, and the next range's start is known at once. If it
+//! arrives with another, nothing follows from the note; the owner, who is told its true start, runs the scan **a second
+//! time** and notes what is then exact.
 //!
-//! Ranges are claimed in order, so every range before one that is waited for has an owner who is at work on it or has noted
-//! it, and none waits for a later one: the chain cannot get stuck.
+//! Ranges are claimed in order, so every range before one that is waited for has an owner who is at work on it or has
+//! noted it, and none waits for a later one: the chain cannot get stuck.
 
 use std::collections::VecDeque;
 

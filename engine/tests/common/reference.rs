@@ -1,4 +1,5 @@
-//! COPY's way through a file, written plainly: a byte at a time, lines first and then their fields, as its source does it.
+//! COPY's way through a file, written plainly: a byte at a time, lines first and then their fields, as its source does
+//! it.
 //!
 //! It stops before the first record that COPY would not simply take.
 

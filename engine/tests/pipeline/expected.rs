@@ -9,8 +9,8 @@ use crate::harness::{Delivered, Entry};
 use crate::image::image;
 use crate::reference::{Reading, Record, read};
 
-/// Everything that came must be what the reference says, up to the first anomaly that is COPY's to judge; if the consumer
-/// took all there is, nothing may be missing.
+/// Everything that came must be what the reference says, up to the first anomaly that is COPY's to judge; if the
+/// consumer took all there is, nothing may be missing.
 pub fn check(job: &Job, input: &[u8], delivered: &Delivered, took_all: bool) {
     assert_eq!(delivered.panic, None);
     let Input::File { start, size, range_size, .. } = job.input else { panic!("the job reads a file") };

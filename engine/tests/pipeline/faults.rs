@@ -1,5 +1,5 @@
-//! What a pipeline does when the world fails it: reads that fail or come late, a file that shrinks, threads that cannot be
-//! had or that panic.
+//! What a pipeline does when the world fails it: reads that fail or come late, a file that shrinks, threads that cannot
+//! be had or that panic.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -81,7 +81,8 @@ pub fn job() -> impl Strategy<Value = Job> {
     )
 }
 
-/// Columns of which `bits` say what becomes of them. The row has more attributes than the file has fields, in another order.
+/// Columns of which `bits` say what becomes of them. The row has more attributes than the file has fields, in another
+/// order.
 fn columns(output: Output, count: usize, mut bits: u64) -> (Vec<Field>, Layout) {
     let mut bit = || {
         bits = bits.rotate_right(1);

@@ -207,8 +207,8 @@ impl Reader<'_> {
     }
 }
 
-/// Adds the entries of a block; `is_open` says whether its first goes on with the last one, and what is returned whether
-/// the next block's does.
+/// Adds the entries of a block; `is_open` says whether its first goes on with the last one, and what is returned
+/// whether the next block's does.
 fn take_entries(block: &[u8], mut is_open: bool, entries: &mut Vec<Entry>, count: &mut usize) -> bool {
     let mut offset = 0;
     while let Some((part, next)) = entry::read(block, offset) {

@@ -1,5 +1,5 @@
-//! The pipeline against a plain reader: the same rows, marks and counts, in the same order, whatever the dialect, the size of
-//! ranges and blocks, the number of threads, the instruction set and the consumer's pace.
+//! The pipeline against a plain reader: the same rows, marks and counts, in the same order, whatever the dialect, the
+//! size of ranges and blocks, the number of threads, the instruction set and the consumer's pace.
 
 #[path = "../common/image.rs"]
 mod image;

@@ -65,7 +65,8 @@ fn every_way(job: &Job) -> Vec<Job> {
 fn every_range_size_gives_the_same_rows_at_every_level_with_every_line_end() {
     let text = "a,\"b\nc\"\r\"d\"\"\",e\n\"\",\n,\"\n\"\n\"x,\ny\n\",\"\"\"\n\"\"\"\n\\\",\\\"\n\n\"é\",\u{20ac}\n\"\n\n\n\n\",q\n";
     for line_end in LineEnd::ALL {
-        // What is unquoted in a file of LF is a stray line end in the others and the other way round, so each has its own.
+        // What is unquoted in a file of LF is a stray line end in the others and the other way round, so each has its
+        // own.
         let line_end_text = std::str::from_utf8(line_end.bytes()).unwrap();
         let text = text.replace('\r', ",").replace('\n', line_end_text);
         for level in Level::available() {

@@ -24,8 +24,8 @@ unsafe extern "C-unwind" fn may_raise(node: *mut pg_sys::Node, context: *mut c_v
     if node.is_null() {
         return false;
     }
-    // SAFETY: the walker is given an expression's nodes, each of the struct that its tag names; those of the other kinds
-    // of operator expressions start with an OpExpr's fields or are one.
+    // SAFETY: the walker is given an expression's nodes, each of the struct that its tag names; those of the other
+    // kinds of operator expressions start with an OpExpr's fields or are one.
     unsafe {
         let harmless = match (*node).type_ {
             NodeTag::T_Var | NodeTag::T_Const | NodeTag::T_Param | NodeTag::T_List => true,

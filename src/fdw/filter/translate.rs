@@ -1,4 +1,5 @@
-//! A clause's nodes, one by one, as a condition; `None` wherever there is something that a filter cannot decide exactly.
+//! A clause's nodes, one by one, as a condition; `None` wherever there is something that a filter cannot decide
+//! exactly.
 
 use fastcsv_engine::convert::Kind;
 use fastcsv_engine::filter::{Class, Comparison, Condition, Constant, Pattern};
@@ -49,14 +50,14 @@ impl<'a> Translator<'a> {
         Translator { varno, table, parameter, uncertain: false }
     }
 
-    /// Will all conditions so far be conditions whatever is given later? A pattern may turn out to be one that PostgreSQL
-    /// refuses.
+    /// Will all conditions so far be conditions whatever is given later? A pattern may turn out to be one that
+    /// PostgreSQL refuses.
     pub(super) fn is_certain(&self) -> bool {
         !self.uncertain
     }
 
-    /// The condition that a boolean expression is. (While a parameter's value is not given, the condition is worth nothing
-    /// but for being there.)
+    /// The condition that a boolean expression is. (While a parameter's value is not given, the condition is worth
+    /// nothing but for being there.)
     ///
     /// # Safety
     /// See [`Translator`].

@@ -17,7 +17,8 @@ const ELEMENT_MEMORY: usize = 512;
 /// # Safety
 /// `datum` must be of a type of that class, or of one that is stored alike, and stay as it is for `'a`.
 pub(crate) unsafe fn datum<'a>(datum: pg_sys::Datum, class: Class) -> Datum<'a> {
-    // SAFETY: the caller's promise: a datum of these types holds its value, or points to so many bytes, or to a varlena.
+    // SAFETY: the caller's promise: a datum of these types holds its value, or points to so many bytes, or to a
+    // varlena.
     unsafe {
         let fixed = |length| std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>().cast_const(), length);
         match class {

@@ -1,7 +1,7 @@
 //! Which tables a path stands for: one for each file of a folder or of those that match a pattern, or one for all.
 //!
-//! Of a folder those files count whose names look like it. What a foreign table's `filename` says is looked up when the table is read, so one
-//! table for a folder has patterns for its name: one for each ending that there is.
+//! Of a folder those files count whose names look like it. What a foreign table's `filename` says is looked up when the
+//! table is read, so one table for a folder has patterns for its name: one for each ending that there is.
 
 #![expect(unsafe_code, reason = "reads C strings, and returns a list in PostgreSQL's memory")]
 

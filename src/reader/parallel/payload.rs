@@ -1,6 +1,7 @@
 //! From entries in blocks to rows in slots.
 //!
-//! Most rows stay where they are, as tuples; one that came in parts is joined first. A slot that wants values is given them one by one.
+//! Most rows stay where they are, as tuples; one that came in parts is joined first. A slot that wants values is given
+//! them one by one.
 
 #![expect(unsafe_code, reason = "hands tuples in shared memory to the executor")]
 
@@ -102,8 +103,8 @@ impl Parallel {
     /// As for `next`.
     #[inline]
     pub(super) unsafe fn find_few(this: *mut Self, slot: *mut pg_sys::TupleTableSlot, length: u32) {
-        // SAFETY: the caller's promise. The slot has an element for each attribute, and values of up to 8 bytes are passed
-        // by value, as PostgreSQL does where a Datum has 8.
+        // SAFETY: the caller's promise. The slot has an element for each attribute, and values of up to 8 bytes are
+        // passed by value, as PostgreSQL does where a Datum has 8.
         unsafe {
             let this = &mut *this;
             let tuple = std::slice::from_raw_parts(this.tuple.t_data.cast::<u8>(), length as usize);
