@@ -108,7 +108,7 @@ fn row(run: &Run) -> [Option<pg_sys::Datum>; 14] {
         count(run.rows),
         run.bytes.and_then(count),
         run.throughput().and_then(count),
-        Some(pg_sys::Datum::from((run.time.as_secs_f64() * 1000.0).to_bits())),
+        Some(pg_sys::Datum::from((run.time.as_micros() as f64 / 1000.0).to_bits())),
         count(run.peak_memory),
     ]
 }

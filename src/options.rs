@@ -62,6 +62,11 @@ impl Source {
         self.drops_mark || self.utf16.is_some()
     }
 
+    /// What it is called in errors: a C string.
+    pub(crate) fn shown(&self) -> *const c_char {
+        if self.is_spooled || self.is_client() { c"STDIN".as_ptr() } else { self.name }
+    }
+
     /// Does the client send the data?
     pub(crate) fn is_client(&self) -> bool {
         self.name.is_null()

@@ -155,7 +155,7 @@ impl Referee {
                 confine::check_open(source, descriptor);
                 match Archive::new(descriptor, coding) {
                     Ok(archive) => Self::read_stream(this, archive),
-                    Err(error) => shim::raise_read_error(&error, source.name),
+                    Err(error) => shim::raise_read_error(&error, source.shown()),
                 }
             } else {
                 let descriptor = shim::fastcsv_shim_take_stream(state, Some(read_feed));

@@ -89,7 +89,7 @@ impl Referee {
         unsafe {
             Self::enter(this, place);
             shim::fastcsv_shim_hide_line((*this).state, place.number, false);
-            shim::raise_read_error(error, (*this).position.source().name)
+            shim::raise_read_error(error, (*this).position.source().shown())
         }
     }
 
@@ -102,7 +102,7 @@ impl Referee {
         unsafe {
             Self::enter(this, place);
             shim::fastcsv_shim_hide_line((*this).state, place.number, false);
-            shim::raise_damaged((*this).position.source().name, detail)
+            shim::raise_damaged((*this).position.source().shown(), detail)
         }
     }
 
@@ -112,7 +112,7 @@ impl Referee {
     /// As for [`Referee::next_row`].
     pub(crate) unsafe fn raise_overwritten(this: *mut Self) -> ! {
         // SAFETY: the caller's promise.
-        unsafe { shim::fastcsv_shim_raise_changed((*this).position.source().name, false) }
+        unsafe { shim::fastcsv_shim_raise_changed((*this).position.source().shown(), false) }
     }
 
     /// The next error is about this column's value, null for NULL, in the record with COPY's number.

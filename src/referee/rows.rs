@@ -69,7 +69,7 @@ impl Referee {
                 let line_number = CopyView::of((*this).state).line_number;
                 shim::fastcsv_shim_hide_line((*this).state, line_number, true);
                 if let Err(error) = (*(*this).stream).end_data() {
-                    shim::raise_read_error(&error, (*this).position.source().name);
+                    shim::raise_read_error(&error, (*this).position.source().shown());
                 }
             }
             found
@@ -270,7 +270,7 @@ pub(super) unsafe extern "C-unwind" fn read_feed(buffer: *mut c_void, _least: c_
             count
         }
         Err(error) => {
-            let name = referee.position.source().name;
+            let name = referee.position.source().shown();
             if error.kind() == io::ErrorKind::InvalidData && !referee.stream.is_null() {
                 // SAFETY: the stream lives as long as the referee.
                 unsafe { shim::raise_damaged(name, shim::palloced((*referee.stream).damage())) }
