@@ -8,11 +8,13 @@ whatever else the machine does touches both alike. The first pair warms the cach
 the machine; the ratio, the median over the pairs of reference time / fastcsv time, is what to compare: above 1 means
 that fastcsv is faster. The file is a TPC-H lineitem file with a header; other files are made beside it, by the server.
 
-At the end: the most memory a scan and a load of the file held, as fastcsv_last_run() tells it.
+\copy is psql's, with fastcsv.accelerate_copy off and on. At the end: how fast fastcsv_infer reads the file, and the most memory that a scan and a
+load of it held, as fastcsv_last_run() tells it.
 """
 import argparse
 import os
 import statistics
+import subprocess
 import sys
 import time
 
@@ -27,7 +29,12 @@ COLUMNS = """l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber
 
 NARROW = "a bigint, b bigint, c text, d double precision"
 
+# COPY is taken over once the library is there; what fastcsv is compared with is not.
+OFF, ON = ("SET fastcsv.accelerate_copy = %s" % value for value in ("off", "on"))
+
 SETUP = [
+    "LOAD 'fastcsv'",
+    OFF,
     "CREATE EXTENSION IF NOT EXISTS file_fdw",
     "CREATE EXTENSION IF NOT EXISTS fastcsv",
     "CREATE SERVER file_server FOREIGN DATA WRAPPER file_fdw",
@@ -57,6 +64,16 @@ def load(table, file="{file}", header=True):
             "SELECT fastcsv_copy('%s', '%s', header => %s)" % (table, file, "true" if header else "false"))
 
 
+def taken_over():
+    before, reference, _ = load("plain")
+    return before, reference, "%s; %s; %s" % (ON, reference, OFF)
+
+
+def by_psql():
+    copy = "\\copy plain from '{file}' with (format csv, header)"
+    return ["TRUNCATE plain", "CHECKPOINT"], ["LOAD 'fastcsv'", OFF, copy], ["LOAD 'fastcsv'", ON, copy]
+
+
 def scan(query, name="lineitem"):
     return [], query.format("by_file_fdw_" + name), query.format("by_fastcsv_" + name)
 
@@ -75,6 +92,8 @@ COMPARISONS = {
     "CREATE TABLE AS SELECT *, file_fdw": create_as("lineitem"),
     "10 rows, file_fdw": scan("SELECT * FROM {}", "ten"),
     "load, COPY": load("plain"),
+    "COPY taken over, COPY": taken_over(),
+    "\\copy by psql": by_psql(),
     "load unlogged, COPY": load("unlogged"),
     "load with primary key, COPY": load("keyed"),
     "load into 7 partitions, COPY": load("parted"),
@@ -83,12 +102,21 @@ COMPARISONS = {
 }
 
 
-def milliseconds(conn, before, statement):
-    for s in before:
-        conn.must(s)
-    start = time.perf_counter()
-    conn.must(statement)
-    return (time.perf_counter() - start) * 1000
+class Bench:
+    def __init__(self, host, port, user):
+        self.conn = pq.Conn("host=%s port=%s user=%s dbname=postgres" % (host, port, user))
+        self.psql = [os.path.join(host, "bin", "psql"), "-h", host, "-p", port, "-U", user, "-d", "postgres", "-XqAt"]
+
+    def milliseconds(self, before, statement):
+        """How long a statement takes; a list of them is run by psql."""
+        for s in before:
+            self.conn.must(s)
+        start = time.perf_counter()
+        if isinstance(statement, list):
+            subprocess.run(self.psql + [word for s in statement for word in ("-c", s)], check=True)
+        else:
+            self.conn.must(statement)
+        return (time.perf_counter() - start) * 1000
 
 
 def main():
@@ -100,7 +128,8 @@ def main():
     ap.add_argument("--pairs", type=int, default=5)
     ap.add_argument("--narrow-rows", type=int, default=600000)
     a = ap.parse_args()
-    conn = pq.Conn("host=%s port=%s user=%s dbname=postgres" % (a.host, a.port, a.user))
+    bench = Bench(a.host, a.port, a.user)
+    conn = bench.conn
     folder = os.path.dirname(a.file)
     names = {"file": a.file, "columns": COLUMNS, "narrow_columns": NARROW, "narrow_rows": a.narrow_rows,
              "narrow": os.path.join(folder, "narrow.csv"), "ten": os.path.join(folder, "ten.csv")}
@@ -114,11 +143,14 @@ def main():
           % (conn.must("SHOW server_version")["rows"][0][0], os.path.getsize(a.file) / 1e6, a.pairs))
     print("\n| what, reference | reference | fastcsv | ratio |\n|---|---:|---:|---:|")
     for name, (before, *statements) in COMPARISONS.items():
-        reference, candidate = [s.format(**names) for s in statements]
-        pairs = [(milliseconds(conn, before, reference), milliseconds(conn, before, candidate))
+        reference, candidate = [[part.format(**names) for part in s] if isinstance(s, list) else s.format(**names)
+                                for s in statements]
+        pairs = [(bench.milliseconds(before, reference), bench.milliseconds(before, candidate))
                  for _ in range(a.pairs + 1)][1:]
         cells = ["%.0f / %.0f" % (min(times), statistics.median(times)) for times in zip(*pairs)]
         print("| %s | %s | %s | %.2f |" % (name, *cells, statistics.median(r / c for r, c in pairs)), flush=True)
+    infer = min(bench.milliseconds([], "SELECT count(*) FROM fastcsv_infer('%s')" % a.file) for _ in range(a.pairs + 1))
+    print("\nfastcsv_infer: %.0f MB/s" % (os.path.getsize(a.file) / infer / 1000))
     print("\nPeak memory of blocks and threads:")
     for what, statement in (("scan", "SELECT max(l_comment) FROM by_fastcsv_lineitem"), ("load", load("plain")[2])):
         conn.must(statement.format(**names))
