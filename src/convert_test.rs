@@ -15,7 +15,7 @@
 use std::ffi::c_char;
 use std::fmt::Write;
 
-use fastcsv_engine::convert::{Converter, Datum, Scratch};
+use fastcsv_engine::convert::{Converter, Datum, Kind, Scratch};
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::{IntoDatum, PgTryBuilder, pg_sys};
 
@@ -40,7 +40,8 @@ unsafe fn verdict(type_oid: pg_sys::Oid, typmod: i32, text: *mut c_char) -> Stri
     let Some(kind) = kind else { return "no converter".into() };
     let (settings, mut scratch) = (types::settings(), Scratch::default());
     // What a value before this one left must not show.
-    scratch.bytes.resize(100, 0xa5);
+    let before = format!("\\x{}", "a5".repeat(100));
+    Converter::new(Kind::Bytea).convert(before.as_bytes(), &settings, &mut scratch);
     let converter = Converter::new(kind);
     let Some(ours) = converter.convert(field, &settings, &mut scratch) else { return "declined".into() };
     // SAFETY: the caller's promise.

@@ -70,6 +70,11 @@ impl Fault {
         (self.point == point).then_some(self.count)
     }
 
+    /// Whether it happens when the worker's main thread is woken, which is otherwise left alone until the end.
+    pub(crate) fn needs_main_thread(self) -> bool {
+        matches!(self.point, Point::WorkerPanic | Point::WorkerExit)
+    }
+
     /// The backend begins a scan or load.
     pub(crate) fn begin_in_backend(self) {
         memory::forget(self.at(Point::Allocation));

@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "builds a parse tree and hands it to PostgreSQL")]
 
+mod burst;
 mod context;
 mod defaults;
 mod multi;

@@ -122,6 +122,17 @@ pub(crate) enum Item {
     End,
 }
 
+/// What becomes of a row that [`Reader::finished_rows`] offers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// It is taken.
+    Taken,
+    /// It is taken, and no other is wanted now.
+    Last,
+    /// It is not taken; [`Reader::next_item`] finds it again.
+    Refused,
+}
+
 /// The place of a row, as COPY's messages tell it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowPlace {
@@ -306,6 +317,25 @@ impl Reader {
                 Item::End if (*this).has_next_file() => Item::EndOfFile,
                 item => item,
             }
+        }
+    }
+
+    /// Offers the finished rows that come next, which stay where they are until [`Reader::give_back`]: the tuple, its
+    /// length, COPY's number of the row, and the bytes of its line. Returns the place of the last that was taken.
+    ///
+    /// # Safety
+    /// `this` must be alive.
+    #[inline]
+    pub(crate) unsafe fn finished_rows(
+        this: *mut Self,
+        take: impl FnMut(pg_sys::HeapTupleHeader, u32, u64, u64) -> Take,
+    ) -> Option<RowPlace> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Path::Parallel(parallel) = (*this).path else { return None };
+            let (rows, place) = (*parallel).as_mut()?.finished_rows(take);
+            (*this).rows += rows;
+            place
         }
     }
 

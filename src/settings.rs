@@ -39,11 +39,15 @@ enum Simd {
     Portable,
 }
 
-/// Threads of a scan or load: what the user says, or as many as the machine has cores.
-pub(crate) fn threads() -> usize {
+/// Threads that parse. Where the setting leaves it open, as many as there are cores; one less where the session itself
+/// needs a core all the time (`is_busy`).
+pub(crate) fn threads(is_busy: bool) -> usize {
     match usize::try_from(THREADS.get()) {
         Ok(threads @ 1..) => threads,
-        _ => std::thread::available_parallelism().map_or(1, usize::from),
+        _ => {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            cores.saturating_sub(is_busy.into()).max(1)
+        }
     }
 }
 

@@ -121,17 +121,20 @@ fn run(bytes: &Arc<Vec<u8>>, threads: usize) -> u64 {
         match consumer.advance() {
             Next::Block => {
                 black_box(consumer.block());
-                wake(&pipeline, ring);
+                ring.wake_sleepers(false);
             }
             Next::Finished(summary) => {
                 assert_eq!(summary.declined, 0);
                 records += summary.records;
-                wake(&pipeline, ring);
+                ring.wake_sleepers(false);
                 if summary.is_last {
                     break;
                 }
             }
-            Next::Nothing => std::thread::yield_now(),
+            Next::Nothing => {
+                ring.wake_sleepers(true);
+                std::thread::yield_now();
+            }
         }
     }
     pipeline.end();
@@ -145,12 +148,6 @@ fn run(bytes: &Arc<Vec<u8>>, threads: usize) -> u64 {
 
 fn ring_base(ring: Ring) -> *mut u8 {
     ring.base().as_ptr()
-}
-
-fn wake(pipeline: &Pipeline, ring: Ring) {
-    if ring.must_wake_producers() {
-        pipeline.notify();
-    }
 }
 
 fn main() {

@@ -86,15 +86,35 @@ pub(crate) fn write(
     mark: Option<Mark>,
     payload: &[u8],
 ) -> Option<(usize, usize)> {
-    let head = HEAD + if mark.is_some() { MARK } else { 0 };
+    let head = head(mark);
     let room = block.len().checked_sub(used + head)?;
     let fits = if payload.len() <= room { payload.len() } else { room / ALIGN * ALIGN };
     if fits == 0 && !payload.is_empty() {
         return None;
     }
-    let entry = &mut block[used..used + head + fits];
-    entry[..4].copy_from_slice(&(fits as u32).to_le_bytes());
-    entry[4..HEAD].copy_from_slice(&[kind as u8, u8::from(fits < payload.len()), 0, u8::from(mark.is_some())]);
+    block[used + head..used + head + fits].copy_from_slice(&payload[..fits]);
+    Some((put_head(block, used, kind, mark, fits, fits < payload.len()), fits))
+}
+
+/// Bytes of an entry before its payload.
+#[inline]
+pub(crate) fn head(mark: Option<Mark>) -> usize {
+    HEAD + if mark.is_some() { MARK } else { 0 }
+}
+
+/// Finishes an entry whose payload, of so many bytes, stands already behind where its head goes; returns the bytes then
+/// used.
+#[inline]
+pub(crate) fn finish(block: &mut [u8], used: usize, kind: EntryKind, mark: Option<Mark>, payload: usize) -> usize {
+    put_head(block, used, kind, mark, payload, false)
+}
+
+#[inline]
+fn put_head(block: &mut [u8], used: usize, kind: EntryKind, mark: Option<Mark>, payload: usize, more: bool) -> usize {
+    let head = head(mark);
+    let entry = &mut block[used..used + head];
+    entry[..4].copy_from_slice(&(payload as u32).to_le_bytes());
+    entry[4..HEAD].copy_from_slice(&[kind as u8, u8::from(more), 0, u8::from(mark.is_some())]);
     if let Some(mark) = mark {
         entry[HEAD..HEAD + 8].copy_from_slice(&mark.byte.to_le_bytes());
         let words = [mark.records, mark.lines, mark.inner, mark.own_inner, mark.length, mark.text];
@@ -102,8 +122,7 @@ pub(crate) fn write(
             place.copy_from_slice(&word.to_le_bytes());
         }
     }
-    entry[head..].copy_from_slice(&payload[..fits]);
-    Some(((used + head + fits).next_multiple_of(ALIGN).min(block.len()), fits))
+    (used + head + payload).next_multiple_of(ALIGN).min(block.len())
 }
 
 /// One entry of a block, or one part of one.

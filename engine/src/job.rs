@@ -155,15 +155,6 @@ pub struct Layout {
     pub constants: Vec<(usize, Constant)>,
 }
 
-impl Layout {
-    /// The same layout, for who is handed the constants with each row's values: they may be long.
-    #[must_use]
-    pub fn without_constants(&self) -> Layout {
-        let (type_id, type_modifier) = (self.type_id, self.type_modifier);
-        Layout { attributes: self.attributes.clone(), type_id, type_modifier, constants: Vec::new() }
-    }
-}
-
 /// A value that is the same in every row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Constant {

@@ -35,7 +35,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::dialect::DialectError;
 use crate::job::Job;
-use crate::ring::{Outcome, Ring, Room};
+use crate::ring::{Outcome, Ring};
 use crate::scan::{Level, LevelError};
 use crate::sync::{AtomicU32, Ordering};
 use crate::tuple::OutOfMemory;
@@ -65,8 +65,6 @@ pub(crate) struct Shared {
     wake: Box<dyn Wake>,
     work: Work,
     live: AtomicU32,
-    /// Where threads wait for slots and blocks.
-    room: Room,
 }
 
 /// Where tickets come from.
@@ -136,8 +134,7 @@ impl Pipeline {
         };
         let plan = Plan::new(job, level).map_err(StartError::Dialect)?;
         let (pool, handles, threads) = make_pool(threads, spawn_thread)?;
-        let shared =
-            Arc::new(Shared { plan, ring, wake, work, live: AtomicU32::new(threads as u32), room: Room::new(ring) });
+        let shared = Arc::new(Shared { plan, ring, wake, work, live: AtomicU32::new(threads as u32) });
         let for_threads = Arc::clone(&shared);
         pool.spawn_broadcast(move |thread| for_threads.run_thread(thread.index(), thread.num_threads()));
         Ok(Pipeline { shared, pool: Some(pool), handles })
@@ -239,11 +236,11 @@ impl Shared {
 
     /// Wakes every thread that waits for anything.
     fn notify(&self) {
-        self.room.notify();
+        self.ring.wake_all();
         if self.ring.is_stopped() {
             match &self.work {
                 Work::File(files) => files.stop(),
-                // Its threads wait behind `room`, or for the cutter, which does.
+                // Its threads wait behind the ring, or for the cutter, which does.
                 Work::Stream(_) => {}
             }
         }
@@ -254,7 +251,7 @@ impl Shared {
     /// # Errors
     /// [`Stop::Told`].
     fn wait_for<T>(&self, attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
-        self.room.wait_for(attempt).ok_or(Stop::Told)
+        self.ring.wait_for(attempt).ok_or(Stop::Told)
     }
 
     /// Has what the threads have looked at so far been what the input holds? To be asked before anybody else sees what

@@ -16,10 +16,9 @@
 //! Two are enough: one that the backend still holds, because its link is where the next will appear, and one that is
 //! being filled. So the awaited ticket always gets a block, whatever the tickets behind it have piled up.
 //!
-//! **Waking.** The backend sleeps on its latch, the threads in a [`Room`]; how either is woken across processes is not
-//! the ring's business. It only keeps a flag for each side ([`Ring::consumer_sleeps`], [`Ring::producer_sleeps`]): who
-//! goes to sleep sets its flag and looks once more, who has done something looks at the other's flag, with a fence
-//! between, so one of the two sees the other.
+//! **Waking.** The backend sleeps on its latch, which is not the ring's business, the threads in [`room`]. Who goes to
+//! sleep says so and looks once more; who has done something looks whether somebody said so, with a fence between, so
+//! one of the two sees the other.
 //!
 //! Nothing here allocates or fails, and nothing blocks but the room.
 
@@ -33,7 +32,6 @@ mod room;
 pub use consumer::{Consumer, Next};
 pub use layout::{Geometry, Outcome, Summary};
 pub use producer::{BlockMut, Producer};
-pub use room::Room;
 
 use std::ptr::NonNull;
 
@@ -163,19 +161,6 @@ impl Ring {
         head.consumer_sleeps.load(Ordering::Relaxed) != 0
             && ticket == self.awaited()
             && head.consumer_sleeps.swap(0, Ordering::SeqCst) != 0
-    }
-
-    /// A thread says that it goes to sleep. It must look for a block or a slot once more before it does.
-    pub fn producer_sleeps(&self) {
-        self.head().producers_sleep.store(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-    }
-
-    /// Whether threads must be woken by the backend that has just given something back; asks only once.
-    pub fn must_wake_producers(&self) -> bool {
-        fence(Ordering::SeqCst);
-        let flag = &self.head().producers_sleep;
-        flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::SeqCst) != 0
     }
 
     /// Takes a free block for `ticket`, if it may have one.

@@ -8,7 +8,7 @@
 //! that is not NULL at its type's alignment. A varlena of up to 126 bytes gets a header of one byte and no alignment,
 //! if its storage allows it; a longer one gets four bytes. Padding is zero.
 
-use crate::convert::Datum;
+use crate::convert::{FEW, Sink};
 use crate::job::{Attribute, Layout};
 
 /// Bytes before the null bitmap.
@@ -23,6 +23,9 @@ const SHORT: usize = 126;
 /// The longest content of a varlena at all: one GiB less one byte, header included.
 pub const LONGEST_VARLENA: usize = (1 << 30) - 1 - 4;
 
+/// Bytes that are padded at once.
+const BLOCK: usize = 32;
+
 /// Bits of the infomask.
 const HAS_NULL: u16 = 1;
 const HAS_VARIABLE_WIDTH: u16 = 2;
@@ -34,129 +37,280 @@ const _: () = assert!(cfg!(target_endian = "little"));
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// Forms the rows of one layout, one after the other, in the same memory.
+/// Forms the rows of one layout: [`Former::row`], then each attribute in ascending order ([`Row::attribute`] or
+/// [`Row::null`]), then [`Row::finish`].
 #[derive(Debug)]
 pub struct Former {
-    layout: Layout,
+    /// The header, and the padding behind it where there is no bitmap.
+    header: [u8; HEADER + 1],
+    attributes: usize,
+    /// Whether attributes are left out, so that every row has a bitmap.
+    leaves_out: bool,
     /// Bytes that everything but the contents of varlenas may take at most.
     frame: usize,
-    /// Storage, which only grows.
-    bytes: Vec<u8>,
 }
 
 impl Former {
-    /// A former of rows.
-    pub fn new(layout: Layout) -> Former {
-        let attributes = &layout.attributes;
-        // Each value may need up to 7 bytes of padding and a header of 4; and a store of 8 bytes past the last one must
-        // fit.
-        let length = |attribute: &Attribute| attribute.length.map_or(4, usize::from) + MAX_ALIGN;
-        let values: usize = attributes.iter().map(length).sum();
-        let frame = HEADER + attributes.len().div_ceil(8) + 2 * MAX_ALIGN + values;
-        Former { layout, frame, bytes: Vec::new() }
-    }
-
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.bytes.capacity()
-    }
-
-    /// The tuple that holds `values`, one for each attribute, `None` for NULL.
-    ///
-    /// # Errors
-    /// If there is no memory for it.
-    pub fn form(&mut self, values: &[Option<Datum<'_>>]) -> Result<&[u8], OutOfMemory> {
-        debug_assert_eq!(values.len(), self.layout.attributes.len());
-        let has_null = self.reserve(values)?;
-        let bitmap = if has_null { values.len().div_ceil(8) } else { 0 };
-        let data_offset = (HEADER + bitmap).next_multiple_of(MAX_ALIGN);
-        let bytes = &mut self.bytes[..];
-        bytes[HEADER..data_offset].fill(0);
-        let mut at = data_offset;
-        let mut has_variable_width = false;
-        for (attribute, value) in self.layout.attributes.iter().zip(values) {
-            at = match (value, attribute.length) {
-                (None, _) => at,
-                (Some(Datum::Word(word)), length) => {
-                    let at = pad(bytes, at, attribute.align);
-                    // All 8 bytes, whatever the length: what is too many is overwritten by what follows.
-                    bytes[at..at + MAX_ALIGN].copy_from_slice(&word.to_le_bytes());
-                    at + usize::from(length.expect("a varlena's content is bytes"))
-                }
-                (Some(Datum::Bytes(content)), Some(_)) => {
-                    let at = pad(bytes, at, attribute.align);
-                    put(bytes, at, content)
-                }
-                (Some(Datum::Bytes(content)), None) => {
-                    has_variable_width = true;
-                    put_varlena(bytes, at, *attribute, content)
-                }
-            };
-        }
-        if has_null {
-            for (i, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {
-                bytes[HEADER + i / 8] |= 1 << (i % 8);
-            }
-        }
-        let mask = if has_null { HAS_NULL } else { 0 } | if has_variable_width { HAS_VARIABLE_WIDTH } else { 0 };
-        self.write_header(at, mask, data_offset);
-        Ok(&self.bytes[..at])
-    }
-
-    /// Makes room, so that nothing after it allocates; says whether something is NULL.
-    fn reserve(&mut self, values: &[Option<Datum<'_>>]) -> Result<bool, OutOfMemory> {
-        let (mut most, mut has_null) = (self.frame, false);
-        for value in values {
-            match value {
-                None => has_null = true,
-                Some(Datum::Bytes(content)) => most += content.len(),
-                Some(Datum::Word(_)) => {}
-            }
-        }
-        if most > self.bytes.len() {
-            self.bytes.try_reserve(most - self.bytes.len()).map_err(|_| OutOfMemory)?;
-            self.bytes.resize(most, 0);
-        }
-        Ok(has_null)
-    }
-
-    fn write_header(&mut self, length: usize, mask: u16, data_offset: usize) {
-        let attributes = self.layout.attributes.len() as u16;
-        let header = &mut self.bytes[..HEADER];
-        header[0..4].copy_from_slice(&((length as u32) << 2).to_le_bytes());
-        header[4..8].copy_from_slice(&self.layout.type_modifier.to_le_bytes());
-        header[8..12].copy_from_slice(&self.layout.type_id.to_le_bytes());
+    /// A former of rows. `leaves_out` says that some attributes are neither put nor said to be NULL, the same in every
+    /// row; they are NULL.
+    pub fn new(layout: &Layout, leaves_out: bool) -> Former {
+        let attributes = layout.attributes.len();
+        // Each value may need up to 7 bytes of padding and a header of 4, and those which are stored whole words at a
+        // time some more; and a store past the last one must fit.
+        let length = |attribute: &Attribute| attribute.length.map_or(4 + FEW, usize::from) + MAX_ALIGN;
+        let values: usize = layout.attributes.iter().map(length).sum();
+        let frame = HEADER + attributes.div_ceil(8) + 2 * MAX_ALIGN + values + BLOCK;
+        let mut header = [0; HEADER + 1];
+        header[4..8].copy_from_slice(&layout.type_modifier.to_le_bytes());
+        header[8..12].copy_from_slice(&layout.type_id.to_le_bytes());
         header[12..18].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0, 0]);
-        header[18..20].copy_from_slice(&attributes.to_le_bytes());
+        header[18..20].copy_from_slice(&(attributes as u16).to_le_bytes());
+        Former { header, attributes, leaves_out, frame }
+    }
+
+    /// Begins a row at the start of some bytes, whatever they hold. They must be more than the row comes to: if there
+    /// are too few, [`Row::finish`] says so.
+    #[inline]
+    pub fn row<'b>(&'b self, bytes: &'b mut [u8]) -> Row<'b> {
+        let has_bitmap = self.leaves_out;
+        let bitmap = if has_bitmap { self.attributes.div_ceil(8) } else { 0 };
+        let data = (HEADER + bitmap).next_multiple_of(MAX_ALIGN);
+        let is_full = self.frame > bytes.len();
+        if !is_full && has_bitmap {
+            bytes[HEADER..data].fill(0);
+        }
+        Row { former: self, bytes, data, at: data, has_bitmap, has_variable_width: false, is_full, last: 0 }
+    }
+}
+
+/// A row that is being formed.
+///
+/// It is written in one pass, though whether it has a null bitmap is known only at its end. It begins without one; the
+/// first NULL moves what is there by the bitmap's length, which keeps all alignments, since data start at a multiple of
+/// [`MAX_ALIGN`] either way.
+#[derive(Debug)]
+pub struct Row<'b> {
+    former: &'b Former,
+    bytes: &'b mut [u8],
+    /// Where the row's data begin, and end so far.
+    data: usize,
+    at: usize,
+    has_bitmap: bool,
+    has_variable_width: bool,
+    /// Whether there were too few bytes; then nothing more is written.
+    is_full: bool,
+    /// The word, or the length of the content, that was put last.
+    last: u64,
+}
+
+impl<'b> Row<'b> {
+    /// Where the value of an attribute goes, which is stored in this form.
+    #[inline(always)]
+    pub fn attribute(&mut self, index: usize, form: Attribute) -> Place<'_, 'b> {
+        Place { row: self, index, form }
+    }
+
+    /// Says that an attribute is NULL.
+    #[inline]
+    pub fn null(&mut self, index: usize) {
+        if !self.has_bitmap && !self.is_full {
+            self.insert_bitmap(index);
+        }
+    }
+
+    /// Bytes of the row, now that it is whole; `None` if there were too few for it.
+    #[inline]
+    pub fn finish(&mut self) -> Option<usize> {
+        if self.is_full {
+            return None;
+        }
+        let mask = if self.has_bitmap { HAS_NULL } else { 0 };
+        let mask = mask | if self.has_variable_width { HAS_VARIABLE_WIDTH } else { 0 };
+        let header = &mut self.bytes[..HEADER + 1];
+        if self.has_bitmap {
+            header[..HEADER].copy_from_slice(&self.former.header[..HEADER]);
+        } else {
+            header.copy_from_slice(&self.former.header);
+        }
+        header[0..4].copy_from_slice(&((self.at as u32) << 2).to_le_bytes());
         header[20..22].copy_from_slice(&mask.to_le_bytes());
-        header[22] = data_offset as u8;
+        header[22] = self.data as u8;
+        Some(self.at)
+    }
+
+    /// The value that was put last, of this form; `None` if there was no room for it.
+    #[inline]
+    pub(crate) fn last(&self, form: Attribute) -> Option<Last> {
+        match form.length {
+            _ if self.is_full => None,
+            Some(1..=8) => Some(Last::Word(self.last)),
+            _ => Some(Last::Content { end: self.at - self.data, length: self.last as usize }),
+        }
+    }
+
+    /// The bytes of a content that was put.
+    #[inline]
+    pub(crate) fn content(&self, end: usize, length: usize) -> &[u8] {
+        let end = self.data + end;
+        &self.bytes[end - length..end]
+    }
+
+    /// Whether there is room for a content, and for the frame of all that may follow.
+    #[inline(always)]
+    fn has_room(&mut self, content: usize) -> bool {
+        self.is_full |= self.at + content + self.former.frame > self.bytes.len();
+        !self.is_full
+    }
+
+    /// Notes that an attribute is not NULL.
+    #[inline(always)]
+    fn is_set(&mut self, index: usize) {
+        if self.has_bitmap {
+            self.bytes[HEADER + index / 8] |= 1 << (index % 8);
+        }
+    }
+
+    /// Moves on to where a value of that alignment goes; what lies between is zero then.
+    #[inline(always)]
+    fn pad(&mut self, align: u8) {
+        self.bytes[self.at..self.at + MAX_ALIGN].fill(0);
+        self.at = align_up(self.at, align);
+    }
+
+    /// Writes the header of a varlena, padding before it.
+    #[inline(always)]
+    fn head(&mut self, attribute: Attribute, length: usize) {
+        self.has_variable_width = true;
+        if attribute.packable && length <= SHORT {
+            self.bytes[self.at] = ((length as u8 + 1) << 1) | 1;
+            self.at += 1;
+        } else {
+            self.pad(attribute.align);
+            self.bytes[self.at..self.at + 4].copy_from_slice(&((length as u32 + 4) << 2).to_le_bytes());
+            self.at += 4;
+        }
+    }
+
+    /// Gives the row a bitmap; all attributes before this one have been put.
+    #[inline(never)]
+    fn insert_bitmap(&mut self, index: usize) {
+        let data = (HEADER + self.former.attributes.div_ceil(8)).next_multiple_of(MAX_ALIGN);
+        self.bytes.copy_within(self.data..self.at, data);
+        self.bytes[HEADER..data].fill(0);
+        self.bytes[HEADER..HEADER + index / 8].fill(0xff);
+        self.bytes[HEADER + index / 8] = (1 << (index % 8)) - 1;
+        self.at += data - self.data;
+        (self.data, self.has_bitmap) = (data, true);
     }
 }
 
-/// Where the next value of that alignment goes; what lies between is zero then.
-#[inline(always)]
-fn pad(bytes: &mut [u8], at: usize, align: u8) -> usize {
-    bytes[at..at + MAX_ALIGN].fill(0);
-    at.next_multiple_of(usize::from(align))
+/// Where one value goes.
+#[derive(Debug)]
+pub struct Place<'r, 'b> {
+    row: &'r mut Row<'b>,
+    index: usize,
+    form: Attribute,
 }
 
-/// Copies a content; returns where it ends.
-#[inline(always)]
-fn put(bytes: &mut [u8], at: usize, content: &[u8]) -> usize {
-    let end = at + content.len();
-    bytes[at..end].copy_from_slice(content);
-    end
-}
-
-#[inline(always)]
-fn put_varlena(bytes: &mut [u8], at: usize, attribute: Attribute, content: &[u8]) -> usize {
-    if attribute.packable && content.len() <= SHORT {
-        bytes[at] = ((content.len() as u8 + 1) << 1) | 1;
-        return put(bytes, at + 1, content);
+impl Sink for Place<'_, '_> {
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        let Place { row, index, form } = self;
+        if !row.has_room(0) {
+            return;
+        }
+        row.is_set(*index);
+        row.pad(form.align);
+        // All 8 bytes, whatever the length: what is too many is overwritten by what follows.
+        row.bytes[row.at..row.at + MAX_ALIGN].copy_from_slice(&word.to_le_bytes());
+        row.at += usize::from(form.length.expect("a varlena's content is bytes"));
+        row.last = word;
     }
-    let at = pad(bytes, at, attribute.align);
-    bytes[at..at + 4].copy_from_slice(&((content.len() as u32 + 4) << 2).to_le_bytes());
-    put(bytes, at + 4, content)
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let Place { row, index, form } = self;
+        if !row.has_room(bytes.len()) {
+            return;
+        }
+        row.is_set(*index);
+        match form.length {
+            Some(_) => row.pad(form.align),
+            None => row.head(*form, bytes.len()),
+        }
+        copy(&mut row.bytes[row.at..], bytes);
+        row.at += bytes.len();
+        row.last = bytes.len() as u64;
+    }
+
+    #[inline(always)]
+    fn few(&mut self, content: [u8; FEW], length: usize) {
+        let Place { row, index, form } = self;
+        if !row.has_room(0) {
+            return;
+        }
+        row.is_set(*index);
+        row.head(*form, length);
+        row.bytes[row.at..row.at + FEW].copy_from_slice(&content);
+        row.at += length;
+        row.last = length as u64;
+    }
+
+    #[inline(always)]
+    fn padded(&mut self, text: &[u8], blanks: usize) {
+        let Place { row, index, form } = self;
+        let length = text.len() + blanks;
+        if !row.has_room(length) {
+            return;
+        }
+        row.is_set(*index);
+        row.head(*form, length);
+        let place = &mut row.bytes[row.at..row.at + length.next_multiple_of(BLOCK)];
+        // Blanks are stored in whole blocks, which takes a few instructions where storing as many as there are takes a
+        // call.
+        for block in place.chunks_exact_mut(BLOCK) {
+            block.fill(b' ');
+        }
+        copy(place, text);
+        row.at += length;
+        row.last = length as u64;
+    }
+}
+
+/// A value that was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// See [`Sink::word`].
+    Word(u64),
+    /// A content: so many bytes before an offset in the row's data.
+    Content { end: usize, length: usize },
+}
+
+/// The next multiple of an alignment.
+#[inline(always)]
+fn align_up(at: usize, align: u8) -> usize {
+    // An alignment is a power of two; the library's function for any number divides.
+    let below = usize::from(align) - 1;
+    (at + below) & !below
+}
+
+/// Copies a content to the start of some bytes. Most are short: two overlapping stores instead of a call.
+#[inline(always)]
+fn copy(to: &mut [u8], content: &[u8]) {
+    fn both<const N: usize>(to: &mut [u8], content: &[u8]) {
+        let last = content.len() - N;
+        to[..N].copy_from_slice(&content[..N]);
+        to[last..last + N].copy_from_slice(&content[last..]);
+    }
+    match content.len() {
+        0 => {}
+        1 => to[0] = content[0],
+        2..4 => both::<2>(to, content),
+        4..8 => both::<4>(to, content),
+        8..16 => both::<8>(to, content),
+        16..=32 => both::<16>(to, content),
+        length => to[..length].copy_from_slice(content),
+    }
 }
 
 /// What a reader of one attribute finds in a tuple.
@@ -182,17 +336,16 @@ pub fn find(tuple: &[u8], wanted: &[(usize, Attribute)], mut found: impl FnMut(u
             found(place, Found::Null);
             continue;
         }
-        let align = usize::from(attribute.align);
         let Some(length) = attribute.length else {
             // A short header is odd; padding and the long header's first byte are even.
             if tuple[at] & 1 == 0 {
-                at = at.next_multiple_of(align);
+                at = align_up(at, attribute.align);
             }
             found(place, Found::At(at));
             at += varlena_length(&tuple[at..]);
             continue;
         };
-        at = at.next_multiple_of(align);
+        at = align_up(at, attribute.align);
         found(place, Found::At(at));
         at += usize::from(length);
     }

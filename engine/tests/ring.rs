@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use fastcsv_engine::ring::{BlockMut, Consumer, Geometry, Next, Outcome, Producer, RESERVE, Ring, Room, Summary};
+use fastcsv_engine::ring::{BlockMut, Consumer, Geometry, Next, Outcome, Producer, RESERVE, Ring, Summary};
 use memory::Memory;
 use proptest::prelude::*;
 
@@ -132,14 +132,25 @@ fn kept_blocks_stay_as_they_are_until_they_are_given_back() {
 #[test]
 fn each_side_is_to_be_woken_once_and_only_if_it_sleeps() {
     with_ring(SMALL, |ring| {
-        assert!(!ring.must_wake_consumer(0) && !ring.must_wake_producers());
+        assert!(!ring.must_wake_consumer(0) && !ring.wake_sleepers(true));
         ring.consumer_sleeps(true);
         assert_eq!([1, 0, 0].map(|ticket| ring.must_wake_consumer(ticket)), [false, true, false]);
         ring.consumer_sleeps(true);
         ring.consumer_sleeps(false);
         assert!(!ring.must_wake_consumer(0));
-        ring.producer_sleeps();
-        assert_eq!([(); 2].map(|()| ring.must_wake_producers()), [true, false]);
+        let is_ready = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| ring.wait_for(|| is_ready.load(Ordering::SeqCst).then_some(7)));
+            while !ring.wake_sleepers(true) {
+                std::thread::yield_now(); // it has not gone to sleep yet
+            }
+            is_ready.store(true, Ordering::SeqCst);
+            while !waiting.is_finished() {
+                ring.wake_sleepers(true);
+            }
+            assert_eq!(waiting.join().unwrap(), Some(7));
+        });
+        assert!(!ring.wake_sleepers(true));
     });
 }
 
@@ -182,7 +193,6 @@ impl Latch {
 /// What threads and consumer of one run share.
 struct Run {
     ring: Ring,
-    room: Room,
     latch: Latch,
     next: AtomicU64,
     tickets: u64,
@@ -193,7 +203,7 @@ struct Run {
 impl Run {
     fn new(ring: Ring, tickets: u64) -> Run {
         let arrived = (0..tickets * 8).map(|_| AtomicBool::new(false)).collect();
-        Run { ring, room: Room::new(ring), latch: Latch::default(), next: AtomicU64::new(0), tickets, arrived }
+        Run { ring, latch: Latch::default(), next: AtomicU64::new(0), tickets, arrived }
     }
 
     /// How many blocks a ticket has.
@@ -203,10 +213,10 @@ impl Run {
 
     /// A thread: ticket after ticket, each with its blocks.
     fn produce(&self) {
-        while let Some(Some(ticket)) = self.room.wait_for(|| self.claim()) {
+        while let Some(Some(ticket)) = self.ring.wait_for(|| self.claim()) {
             let mut producer = Producer::begin(self.ring, ticket);
             for number in 0..Run::blocks(ticket) {
-                let Some(mut block) = self.room.wait_for(|| producer.take()) else { return };
+                let Some(mut block) = self.ring.wait_for(|| producer.take()) else { return };
                 let stamp = (ticket * 8 + number).to_le_bytes();
                 block.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&stamp));
                 std::thread::yield_now();
@@ -266,7 +276,7 @@ impl Run {
         }
         consumer.give_back();
         self.ring.stop();
-        self.room.notify();
+        self.ring.wake_all();
     }
 
     fn next(&self, consumer: &mut Consumer) -> Next {
@@ -281,9 +291,7 @@ impl Run {
                     }
                 }
             }
-            if self.ring.must_wake_producers() {
-                self.room.notify();
-            }
+            self.ring.wake_sleepers(true);
             self.latch.wait();
         }
     }

@@ -10,7 +10,7 @@
 #[path = "common/memory.rs"]
 mod memory;
 
-use fastcsv_engine::ring::{Consumer, Geometry, Next, Producer, RESERVE, Ring, Room, Summary};
+use fastcsv_engine::ring::{Consumer, Geometry, Next, Producer, RESERVE, Ring, Summary};
 use memory::Memory;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicU64, Ordering};
@@ -73,7 +73,6 @@ impl Latch {
 /// What threads and consumer share.
 struct Shared {
     ring: Ring,
-    room: Room,
     latch: Latch,
     next: AtomicU64,
     tickets: &'static [u64],
@@ -83,8 +82,7 @@ fn run(plan: Plan) {
     let mut memory = Memory::new(plan.geometry);
     let ring = memory.ring(plan.geometry);
     let latch = Latch { is_set: Mutex::new(false), changed: Condvar::new() };
-    let shared =
-        Arc::new(Shared { ring, room: Room::new(ring), latch, next: AtomicU64::new(0), tickets: plan.tickets });
+    let shared = Arc::new(Shared { ring, latch, next: AtomicU64::new(0), tickets: plan.tickets });
     let threads: Vec<_> = (0..plan.threads)
         .map(|_| {
             let shared = Arc::clone(&shared);
@@ -103,10 +101,10 @@ fn run(plan: Plan) {
 impl Shared {
     /// A parser thread: ticket after ticket, as the pipeline claims, fills and tells of them.
     fn produce(&self) {
-        while let Some(Some(ticket)) = self.room.wait_for(|| self.claim()) {
+        while let Some(Some(ticket)) = self.ring.wait_for(|| self.claim()) {
             let mut producer = Producer::begin(self.ring, ticket);
             for number in 0..self.tickets[ticket as usize] {
-                let Some(mut block) = self.room.wait_for(|| producer.take()) else { return };
+                let Some(mut block) = self.ring.wait_for(|| producer.take()) else { return };
                 (block[0], block[1]) = (ticket as u8, number as u8);
                 thread::yield_now();
                 assert_eq!((block[0], block[1]), (ticket as u8, number as u8), "somebody else writes to the block");
@@ -163,7 +161,7 @@ impl Shared {
         }
         consumer.give_back();
         self.ring.stop();
-        self.room.notify();
+        self.ring.wake_all();
     }
 
     /// As the backend waits on its latch.
@@ -181,9 +179,7 @@ impl Shared {
                     return next;
                 }
             }
-            if self.ring.must_wake_producers() {
-                self.room.notify();
-            }
+            self.ring.wake_sleepers(true);
             self.latch.wait();
             self.ring.consumer_sleeps(false);
         }

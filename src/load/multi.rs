@@ -6,8 +6,8 @@
 //! (Larger batches were measured not to be faster.)
 //!
 //! A finished tuple is not copied: the slot points to it where it lies, in a block that the reader keeps until the
-//! flush, and PostgreSQL writes its header there. For that the slot must believe that it owns the tuple ([`borrow`]),
-//! and must be talked out of it before it is emptied.
+//! flush, and PostgreSQL writes its header there. For that the slot must believe that it owns the tuple
+//! ([`Buffer::begin_to_borrow`]), and must be talked out of it before it is emptied.
 
 #![expect(unsafe_code, reason = "fills slots and inserts tuples through the table's access method")]
 
@@ -41,9 +41,12 @@ struct Buffer {
     is_heap: bool,
     used: usize,
     slots: [*mut pg_sys::TupleTableSlot; MOST_ROWS],
-    /// The tuples that slots point to, for those that are borrowed.
+    /// The tuples that slots point to, for those that are borrowed. Such a slot goes on to point there when its row is
+    /// inserted, so that the next tuple that is borrowed has but to be noted.
     tuples: [pg_sys::HeapTupleData; MOST_ROWS],
     is_borrowed: [bool; MOST_ROWS],
+    /// Whether some row is not borrowed.
+    has_own: bool,
     /// COPY's line number of each row.
     numbers: [u64; MOST_ROWS],
 }
@@ -91,19 +94,11 @@ impl Multi {
         data: pg_sys::HeapTupleHeader,
         length: u32,
     ) -> *mut pg_sys::TupleTableSlot {
-        // SAFETY: the caller's promise. A slot that owns its tuple is not asked to copy it; `release` takes that back
-        // before the slot is emptied.
+        // SAFETY: the caller's promise.
         unsafe {
             let buffer = self.buffer(target);
-            let slot = Buffer::slot(buffer);
-            let index = (*buffer).used;
-            let tuple = &raw mut (*buffer).tuples[index];
-            (*tuple).t_len = length;
-            (*tuple).t_data = data;
-            pg_raw::ExecStoreHeapTuple(tuple, slot, false);
-            (*slot).tts_flags |= pg_sys::TTS_FLAG_SHOULDFREE as u16;
-            (*buffer).is_borrowed[index] = true;
-            slot
+            Buffer::borrow(buffer, data, length);
+            (*buffer).slots[(*buffer).used]
         }
     }
 
@@ -115,11 +110,23 @@ impl Multi {
         // SAFETY: the caller's promise.
         unsafe {
             let buffer = self.buffer(target);
-            (*buffer).numbers[(*buffer).used] = number;
+            let index = (*buffer).used;
+            (*buffer).numbers[index] = number;
+            (*buffer).has_own |= !(*buffer).is_borrowed[index];
             (*buffer).used += 1;
         }
         self.rows += 1;
         self.bytes += bytes;
+    }
+
+    /// What collects many borrowed rows of `target`, at most as many as there is room for.
+    ///
+    /// # Safety
+    /// [`Multi::borrows`] must have said so; nothing else may be done with this before [`Collector::end`].
+    #[inline]
+    pub(super) unsafe fn collector(&mut self, target: *mut pg_sys::ResultRelInfo) -> Collector {
+        // SAFETY: the caller's promise.
+        unsafe { Collector { buffer: self.buffer(target), rows: self.rows, bytes: self.bytes } }
     }
 
     /// The row in the slot taken last for `target` is not stored after all.
@@ -130,7 +137,10 @@ impl Multi {
         // SAFETY: the caller's promise.
         unsafe {
             let buffer = self.buffer(target);
-            Buffer::release(buffer, (*buffer).used);
+            let index = (*buffer).used;
+            if !(*buffer).is_borrowed[index] {
+                pg_raw::clear_slot((*buffer).slots[index]);
+            }
         }
     }
 
@@ -147,6 +157,7 @@ impl Multi {
                         let slot = (*buffer).slots[index];
                         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
                         pg_raw::materialize_slot(slot);
+                        (*buffer).has_own = true;
                     }
                 }
             }
@@ -221,6 +232,43 @@ impl Multi {
     }
 }
 
+/// Collects borrowed rows of one table, one after the other.
+pub(super) struct Collector {
+    buffer: *mut Buffer,
+    rows: usize,
+    bytes: u64,
+}
+
+impl Collector {
+    /// Collects a tuple with COPY's number of its row, and the bytes of its line.
+    ///
+    /// # Safety
+    /// There must be room ([`Collector::is_full`]), and the tuple stay where it is until the flush, or
+    /// [`Multi::copy_borrowed`].
+    #[inline(always)]
+    pub(super) unsafe fn borrow(&mut self, data: pg_sys::HeapTupleHeader, length: u32, number: u64, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Buffer::borrow(self.buffer, data, length);
+            (*self.buffer).numbers[(*self.buffer).used] = number;
+            (*self.buffer).used += 1;
+        }
+        self.rows += 1;
+        self.bytes += bytes;
+    }
+
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.rows >= MOST_ROWS || self.bytes >= MOST_BYTES
+    }
+
+    /// Tells what was collected.
+    #[inline]
+    pub(super) fn end(self, multi: &mut Multi) {
+        (multi.rows, multi.bytes) = (self.rows, self.bytes);
+    }
+}
+
 /// # Safety
 /// `list` must be a list, or null.
 unsafe fn list_length(list: *mut pg_sys::List) -> i32 {
@@ -265,7 +313,45 @@ impl Buffer {
                     pg_sys::table_slot_create(relation, std::ptr::null_mut())
                 };
             }
+            Self::end_borrowing(this, (*this).used);
             *slot
+        }
+    }
+
+    /// Points the next slot to a tuple.
+    ///
+    /// # Safety
+    /// The buffer must be alive and not full, and be for heap tuples; the tuple must stay where it is while the row is
+    /// collected.
+    #[inline(always)]
+    unsafe fn borrow(this: *mut Buffer, data: pg_sys::HeapTupleHeader, length: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let index = (*this).used;
+            let tuple = &raw mut (*this).tuples[index];
+            (*tuple).t_len = length;
+            (*tuple).t_data = data;
+            if (*this).is_borrowed[index] {
+                (*(*this).slots[index]).tts_nvalid = 0;
+            } else {
+                Self::begin_to_borrow(this, index);
+            }
+        }
+    }
+
+    /// Makes a slot one that points to a tuple which is not its own. It must believe that it is: a slot that owns its
+    /// tuple is not asked to copy it.
+    ///
+    /// # Safety
+    /// As for [`Buffer::borrow`].
+    #[cold]
+    unsafe fn begin_to_borrow(this: *mut Buffer, index: usize) {
+        // SAFETY: the caller's promise. `end_borrowing` takes the flag back before the slot is emptied.
+        unsafe {
+            let slot = Self::slot(this);
+            pg_raw::ExecStoreHeapTuple(&raw mut (*this).tuples[index], slot, false);
+            (*slot).tts_flags |= pg_sys::TTS_FLAG_SHOULDFREE as u16;
+            (*this).is_borrowed[index] = true;
         }
     }
 
@@ -273,14 +359,30 @@ impl Buffer {
     ///
     /// # Safety
     /// The slot must exist.
-    unsafe fn release(this: *mut Buffer, index: usize) {
+    unsafe fn end_borrowing(this: *mut Buffer, index: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            let slot = (*this).slots[index];
             if std::mem::replace(&mut (*this).is_borrowed[index], false) {
+                let slot = (*this).slots[index];
                 (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
+                pg_raw::clear_slot(slot);
             }
-            pg_raw::clear_slot(slot);
+        }
+    }
+
+    /// Is done with the rows: empties the slots that have tuples of their own.
+    ///
+    /// # Safety
+    /// The slots must exist.
+    unsafe fn release(this: *mut Buffer) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if std::mem::replace(&mut (*this).has_own, false) {
+                for index in (0..(*this).used).filter(|index| !(*this).is_borrowed[*index]) {
+                    pg_raw::clear_slot((*this).slots[index]);
+                }
+            }
+            (*this).used = 0;
         }
     }
 
@@ -307,14 +409,13 @@ impl Buffer {
             insert(relation, slots, used as i32, table.command, table.options, (*this).bulk);
             pg_sys::MemoryContextSwitchTo(caller);
             let has_more_to_do = (*target).ri_NumIndices > 0 || RowTriggers::of(target).after;
-            for index in 0..used {
-                if has_more_to_do {
+            if has_more_to_do {
+                for index in 0..used {
                     LineContext::finishing(context, (*this).numbers[index]);
                     table.after_insert(target, (*this).slots[index]);
                 }
-                Self::release(this, index);
             }
-            (*this).used = 0;
+            Self::release(this);
             LineContext::written(context);
             used as u64
         }
@@ -348,10 +449,7 @@ impl Buffer {
                 first += batch;
                 taken += u64::from(stored.unsigned_abs());
             }
-            for index in 0..used {
-                Self::release(this, index);
-            }
-            (*this).used = 0;
+            Self::release(this);
             LineContext::written(context);
             taken
         }
@@ -364,8 +462,9 @@ impl Buffer {
         unsafe {
             (*(*this).target).ri_CopyMultiInsertBuffer = std::ptr::null_mut();
             pg_sys::FreeBulkInsertState((*this).bulk);
-            for slot in (*this).slots.iter().take_while(|slot| !slot.is_null()) {
-                pg_sys::ExecDropSingleTupleTableSlot(*slot);
+            for index in (0..MOST_ROWS).take_while(|index| !(*this).slots[*index].is_null()) {
+                Self::end_borrowing(this, index);
+                pg_sys::ExecDropSingleTupleTableSlot((*this).slots[index]);
             }
             let relation = (*(*this).target).ri_RelationDesc;
             if (*(*this).target).ri_FdwRoutine.is_null()

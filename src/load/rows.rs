@@ -23,31 +23,33 @@ use crate::referee::Referee;
 /// One load at work. Lives in PostgreSQL's memory, and owns nothing with a destructor.
 pub(super) struct Rows {
     pub(super) table: Table,
-    reader: *mut Reader,
-    context: *mut LineContext,
+    pub(super) reader: *mut Reader,
+    pub(super) context: *mut LineContext,
     defaults: Defaults,
-    multi: Multi,
+    pub(super) multi: Multi,
     /// Whether rows may be collected at all.
     collects: bool,
     /// Whether a finished tuple can be inserted as it is, as far as the table itself is concerned.
-    takes_tuples: bool,
+    pub(super) takes_tuples: bool,
+    /// Whether rows may go the short way ([`Rows::burst`]).
+    bursts: bool,
     /// For rows that are not collected, and for those whose partition is not known yet.
     single: *mut pg_sys::TupleTableSlot,
     /// For finished tuples whose partition is not known yet.
     unrouted: *mut pg_sys::TupleTableSlot,
     unrouted_tuple: pg_sys::HeapTupleData,
     bulk: pg_sys::BulkInsertState,
-    target: Target,
+    pub(super) target: Target,
     processed: u64,
     excluded: u64,
 }
 
 /// The table or partition that rows go to now.
 #[derive(Clone, Copy)]
-struct Target {
-    relation: *mut pg_sys::ResultRelInfo,
+pub(super) struct Target {
+    pub(super) relation: *mut pg_sys::ResultRelInfo,
     triggers: RowTriggers,
-    collects: bool,
+    pub(super) collects: bool,
     has_generated: bool,
 }
 
@@ -72,6 +74,7 @@ impl Rows {
                 multi: Multi::new(),
                 collects,
                 takes_tuples,
+                bursts: false,
                 single,
                 unrouted,
                 unrouted_tuple: std::mem::zeroed(),
@@ -99,6 +102,9 @@ impl Rows {
                 pg_sys::MemoryContextReset((*expressions).ecxt_per_tuple_memory);
                 LineContext::reading((*this).context);
                 Self::decide(this);
+                if (*this).bursts && Self::burst(this) {
+                    continue;
+                }
                 let slot = Self::free_slot(this);
                 match Reader::next_item((*this).reader, slot) {
                     Item::Tuple { data, length, place, is_lasting } => {
@@ -170,6 +176,7 @@ impl Rows {
                 (*this).takes_tuples &= !(*this).defaults.are_computed();
                 let filter = (*this).defaults.filter();
                 Reader::decide((*this).reader, filter, (*this).defaults.constants());
+                (*this).bursts = Self::may_burst(this);
             }
         }
     }
@@ -325,7 +332,7 @@ impl Rows {
 
     /// # Safety
     /// As for `run`.
-    unsafe fn flush(this: *mut Self, current: *mut pg_sys::ResultRelInfo) {
+    pub(super) unsafe fn flush(this: *mut Self, current: *mut pg_sys::ResultRelInfo) {
         // SAFETY: the caller's promise.
         unsafe {
             (*this).processed += (*this).multi.flush(&(*this).table, (*this).context, current);

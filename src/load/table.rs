@@ -89,6 +89,11 @@ impl Table {
         }
     }
 
+    /// Whether every row is wanted.
+    pub(super) fn is_unconditional(&self) -> bool {
+        self.condition.is_null()
+    }
+
     /// The partition that a row belongs to.
     ///
     /// # Errors
@@ -284,6 +289,18 @@ unsafe fn satisfies_at_sight(relation: pg_sys::Relation, slot: *mut pg_sys::Tupl
         let attributes = i32::from((*header).t_infomask2 & pg_sys::HEAP_NATTS_MASK as u16);
         let has_nulls = u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL != 0;
         !has_nulls && attributes == (*(*relation).rd_att).natts
+    }
+}
+
+/// Whether a row without NULLs satisfies all that must be looked at before it is inserted.
+///
+/// # Safety
+/// The relation must be open.
+pub(super) unsafe fn is_satisfied_without_nulls(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let class = (*relation).rd_rel;
+        (*class).relchecks == 0 && !(*class).relispartition && !pg_compat::has_virtual_columns((*relation).rd_att)
     }
 }
 

@@ -309,7 +309,8 @@ impl Budget {
         let wanted_size = settings::range_size();
         let worth = bytes.div_ceil(wanted_size).max(1);
         let affordable = (half / (THREAD_BASE + wanted_size.min(half / 4))).max(1);
-        let threads = (settings::threads() as u64).min(worth).min(affordable);
+        // Who keeps blocks is a load, and inserts rows all the time.
+        let threads = (settings::threads(kept > 0) as u64).min(worth).min(affordable);
         let each = half / threads;
         let range_size = wanted_size.min(each / 2).max(1);
         let longest_record = (each.saturating_sub(THREAD_BASE + range_size) / LONG_RECORD_FACTOR).max(BLOCK);

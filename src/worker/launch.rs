@@ -154,10 +154,22 @@ impl Worker {
         }
     }
 
-    /// Blocks were given back: wakes the worker's threads if they wait for that.
+    /// Blocks were given back: wakes the worker's threads if they wait for that, and there is so much for them to do that
+    /// it is worth it.
     pub(crate) fn gave_back(&self) {
-        if self.consumer.ring().must_wake_producers() {
-            self.wake();
+        self.wake_waiting(false);
+    }
+
+    fn wake_waiting(&self, urgent: bool) {
+        if self.consumer.ring().wake_sleepers(urgent) {
+            self.fail_if_told();
+        }
+    }
+
+    /// Wakes the worker's main thread if that is where a fault is to happen.
+    fn fail_if_told(&self) {
+        if self.shared().fault.needs_main_thread() {
+            self.wake_main_thread();
         }
     }
 
@@ -169,7 +181,8 @@ impl Worker {
         if let Some(inflow) = &mut self.inflow
             && inflow.pump().map_err(Trouble::Read)?
         {
-            self.wake();
+            self.consumer.ring().wake_all();
+            self.fail_if_told();
         }
         Ok(())
     }
@@ -188,7 +201,7 @@ impl Worker {
 
     #[cold]
     fn sleep(&mut self, ring: Ring) -> Result<(), Trouble> {
-        self.gave_back();
+        self.wake_waiting(true);
         self.check()?;
         let inflow = self.inflow.as_ref();
         let event = stream::wait_event(inflow.is_some_and(Inflow::waits_for_client));
@@ -246,8 +259,14 @@ impl Worker {
         unsafe { self.shared.as_ref() }
     }
 
-    /// Wakes the worker, whatever for.
-    pub(crate) fn wake(&self) {
+    /// Tells everybody to stop: nothing more is wanted.
+    pub(crate) fn stop(&self) {
+        self.consumer.ring().stop();
+        self.consumer.ring().wake_all();
+        self.wake_main_thread();
+    }
+
+    fn wake_main_thread(&self) {
         let latch = self.shared().worker_latch.load(Ordering::Acquire);
         if !latch.is_null() {
             // SAFETY: the latch lies in the main shared memory. If the worker has ended, another process may own it by
@@ -259,8 +278,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.consumer.ring().stop();
-        self.wake();
+        self.stop();
         // SAFETY: the segment was pinned, so it is ours to detach; nothing of it is used after this.
         unsafe { pg_sys::dsm_detach(self.segment) };
     }

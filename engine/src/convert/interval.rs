@@ -5,7 +5,7 @@
 
 use super::digits::{signed, trimmed, value};
 use super::time::SECOND;
-use super::{Scratch, Settings, datetime};
+use super::{Settings, Workspace, datetime};
 
 /// Digits of a number: with no more of them no sum leaves 32 bits, on the way to the result either.
 const NUMBER_DIGITS: usize = 8;
@@ -37,7 +37,7 @@ struct Sums {
 
 /// The 16 bytes: microseconds, days, months.
 #[inline(never)]
-pub(super) fn interval<'a>(field: &[u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+pub(super) fn interval<'a>(field: &[u8], settings: &Settings, workspace: &'a mut Workspace) -> Option<&'a [u8]> {
     let text = trimmed(field);
     if text.len() > datetime::LENGTH_MAX || (settings.interval_sql_standard && text.first() == Some(&b'-')) {
         return None;
@@ -47,7 +47,7 @@ pub(super) fn interval<'a>(field: &[u8], settings: &Settings, scratch: &'a mut S
         [b'P', rest @ ..] if text.len() == field.len() => iso(rest)?,
         _ => words(text)?,
     };
-    let bytes = scratch.room(16)?;
+    let bytes = workspace.room(16)?;
     bytes[..8].copy_from_slice(&sums.micros.to_ne_bytes());
     bytes[8..12].copy_from_slice(&i32::try_from(sums.days).ok()?.to_ne_bytes());
     bytes[12..].copy_from_slice(&i32::try_from(sums.months).ok()?.to_ne_bytes());

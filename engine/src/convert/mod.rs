@@ -38,6 +38,21 @@ pub enum Datum<'a> {
     Bytes(&'a [u8]),
 }
 
+/// Bytes of a content that [`Sink::few`] takes.
+pub const FEW: usize = 16;
+
+/// Where a converted value goes: one call for each value.
+pub trait Sink {
+    /// See [`Datum::Word`].
+    fn word(&mut self, word: u64);
+    /// See [`Datum::Bytes`].
+    fn bytes(&mut self, bytes: &[u8]);
+    /// The content of a varlena: the first `length` bytes of these.
+    fn few(&mut self, content: [u8; FEW], length: usize);
+    /// The content of a varlena: a text, and so many blanks behind it.
+    fn padded(&mut self, text: &[u8], blanks: usize);
+}
+
 /// What a column's values are converted to. Types that are stored and spelled alike share a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
@@ -143,15 +158,35 @@ pub struct Settings {
 /// Memory for values that are built rather than borrowed. One for each thread, used again and again.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    workspace: Workspace,
+    /// A value that [`Converter::convert`] returns.
+    flat: Vec<u8>,
+}
+
+impl Scratch {
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.workspace.memory() + self.flat.capacity()
+    }
+}
+
+/// The part of it that [`Converter::write`] needs.
+#[derive(Debug, Default)]
+pub struct Workspace {
     /// Where values are built; the last one is somewhere in it.
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
     /// Decimal digits of a long number.
     digits: Vec<u8>,
     /// The entry of the zone that was in force at the last time.
     zone_entry: usize,
 }
 
-impl Scratch {
+impl Workspace {
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.digits.capacity()
+    }
+
     /// So many bytes, with anything in them; `None` if there is no memory for them, and the value is declined.
     #[inline]
     fn room(&mut self, size: usize) -> Option<&mut [u8]> {
@@ -182,42 +217,122 @@ impl Converter {
 
     /// The bytes of the datum that the type's input function makes of `field`, or `None` if they are not certain.
     ///
-    /// `field` is in the server's encoding, was found valid in it, and holds no NUL. What is returned lies in it or in
+    /// `field` is in the server's encoding, was found valid in it, and holds no NUL. What is returned lies in
     /// `scratch`.
+    pub fn convert<'a>(&self, field: &[u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<Datum<'a>> {
+        let Scratch { workspace, flat } = scratch;
+        flat.clear();
+        let mut sink = Flat { bytes: flat, word: None, is_out_of_memory: false };
+        self.write(field, settings, workspace, &mut sink)?;
+        match sink {
+            Flat { is_out_of_memory: true, .. } => None,
+            Flat { word: Some(word), .. } => Some(Datum::Word(word)),
+            Flat { bytes, .. } => Some(Datum::Bytes(bytes)),
+        }
+    }
+
+    /// As [`Converter::convert`], but the value goes into a sink; `None` if it is declined, and nothing goes there.
+    ///
+    /// Only dispatches: one function with all conversions in it would save and restore every register for each value.
     #[inline]
-    pub fn convert<'a>(&self, field: &'a [u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<Datum<'a>> {
+    pub fn write(
+        &self,
+        field: &[u8],
+        settings: &Settings,
+        workspace: &mut Workspace,
+        sink: &mut impl Sink,
+    ) -> Option<()> {
         match &self.kind {
-            Kind::Bool => boolean::boolean(field).map(|truth| Datum::Word(truth.into())),
-            Kind::Int2 => integer::signed::<i16>(field).map(|number| signed_word(number.into())),
-            Kind::Int4 => integer::signed::<i32>(field).map(|number| signed_word(number.into())),
-            Kind::Int8 => integer::signed::<i64>(field).map(signed_word),
-            Kind::Oid => integer::oid(field).map(|oid| Datum::Word(oid.into())),
-            Kind::Float4 => float::float4(field).map(|bits| Datum::Word(bits.into())),
-            Kind::Float8 => float::float8(field).map(Datum::Word),
-            Kind::Numeric { limit } => numeric::numeric(field, *limit, scratch).map(Datum::Bytes),
-            Kind::Text => Some(Datum::Bytes(field)),
-            Kind::Varchar { limit } => text::varchar(field, *limit, settings).map(Datum::Bytes),
-            Kind::Bpchar { limit: None } => Some(Datum::Bytes(field)),
-            Kind::Bpchar { limit: Some(limit) } => text::bpchar(field, *limit, settings, scratch).map(Datum::Bytes),
-            Kind::Char => Some(Datum::Word(text::char(field).into())),
-            Kind::Name => text::name(field, settings, scratch).map(Datum::Bytes),
-            Kind::Date => date::date(field, settings).map(|day| signed_word(day.into())),
-            Kind::Time { precision } => time::time(field, *precision, settings).map(signed_word),
-            Kind::Timestamp { precision } => timestamp::local(field, *precision, settings).map(signed_word),
-            Kind::Timestamptz { precision } => {
-                timestamp::absolute(field, *precision, settings, scratch).map(signed_word)
+            Kind::Int4 => integer::<i32>(field, sink),
+            Kind::Int8 => integer::<i64>(field, sink),
+            Kind::Numeric { limit } => numeric::numeric(field, *limit, workspace, sink),
+            Kind::Varchar { limit } => text::varchar(field, *limit, settings, sink),
+            Kind::Bpchar { limit: Some(limit) } => text::bpchar(field, *limit, settings, sink),
+            Kind::Text | Kind::Bpchar { limit: None } => text::text(field, sink),
+            Kind::Date => date(field, settings, sink),
+            _ => self.write_other(field, settings, workspace, sink),
+        }
+    }
+
+    /// [`Converter::write`] for all but the most frequent kinds.
+    #[inline(never)]
+    fn write_other(
+        &self,
+        field: &[u8],
+        settings: &Settings,
+        workspace: &mut Workspace,
+        sink: &mut impl Sink,
+    ) -> Option<()> {
+        let signed = i64::cast_unsigned;
+        match &self.kind {
+            Kind::Bool => boolean::boolean(field).map(|truth| sink.word(truth.into())),
+            Kind::Int2 => integer::<i16>(field, sink),
+            Kind::Oid => integer::oid(field).map(|oid| sink.word(oid.into())),
+            Kind::Float4 => float::float4(field).map(|bits| sink.word(bits.into())),
+            Kind::Float8 => float::float8(field).map(|bits| sink.word(bits)),
+            Kind::Char => Some(text::char(field)).map(|byte| sink.word(byte.into())),
+            Kind::Name => text::name(field, settings, workspace).map(|name| sink.bytes(name)),
+            Kind::Time { precision } => time::time(field, *precision, settings).map(|time| sink.word(signed(time))),
+            Kind::Timestamp { precision } => {
+                timestamp::local(field, *precision, settings).map(|time| sink.word(signed(time)))
             }
-            Kind::Interval => interval::interval(field, settings, scratch).map(Datum::Bytes),
-            Kind::Uuid => uuid::uuid(field, scratch).map(Datum::Bytes),
-            Kind::Bytea => bytea::bytea(field, scratch).map(Datum::Bytes),
-            Kind::Json => json::is_json(field).then_some(Datum::Bytes(field)),
-            Kind::Enum { labels } => enums::oid(field, labels).map(|oid| Datum::Word(oid.into())),
+            Kind::Timestamptz { precision } => {
+                timestamp::absolute(field, *precision, settings, workspace).map(|time| sink.word(signed(time)))
+            }
+            Kind::Interval => interval::interval(field, settings, workspace).map(|bytes| sink.bytes(bytes)),
+            Kind::Uuid => uuid::uuid(field, workspace).map(|bytes| sink.bytes(bytes)),
+            Kind::Bytea => bytea::bytea(field, workspace).map(|bytes| sink.bytes(bytes)),
+            Kind::Json => json::is_json(field).then(|| sink.bytes(field)),
+            Kind::Enum { labels } => enums::oid(field, labels).map(|oid| sink.word(oid.into())),
+            Kind::Int4
+            | Kind::Int8
+            | Kind::Numeric { .. }
+            | Kind::Varchar { .. }
+            | Kind::Bpchar { .. }
+            | Kind::Text
+            | Kind::Date => unreachable!("`write` does these"),
         }
     }
 }
 
-/// A signed number as PostgreSQL puts it into a word.
-#[inline]
-fn signed_word<'a>(number: i64) -> Datum<'a> {
-    Datum::Word(number.cast_unsigned())
+/// A signed integer.
+#[inline(never)]
+fn integer<T: TryFrom<i64> + Into<i64>>(field: &[u8], sink: &mut impl Sink) -> Option<()> {
+    integer::signed::<T>(field).map(|number| sink.word(number.into().cast_unsigned()))
+}
+
+/// A date.
+#[inline(never)]
+fn date(field: &[u8], settings: &Settings, sink: &mut impl Sink) -> Option<()> {
+    date::date(field, settings).map(|day| sink.word(i64::from(day).cast_unsigned()))
+}
+
+/// A value by itself.
+struct Flat<'a> {
+    bytes: &'a mut Vec<u8>,
+    word: Option<u64>,
+    is_out_of_memory: bool,
+}
+
+impl Sink for Flat<'_> {
+    fn word(&mut self, word: u64) {
+        self.word = Some(word);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.padded(bytes, 0);
+    }
+
+    fn few(&mut self, content: [u8; FEW], length: usize) {
+        self.padded(&content[..length], 0);
+    }
+
+    fn padded(&mut self, text: &[u8], blanks: usize) {
+        if self.bytes.try_reserve(text.len() + blanks).is_err() {
+            self.is_out_of_memory = true;
+            return;
+        }
+        self.bytes.extend_from_slice(text);
+        self.bytes.resize(text.len() + blanks, b' ');
+    }
 }

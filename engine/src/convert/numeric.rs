@@ -7,8 +7,8 @@
 
 mod long;
 
-use super::Scratch;
 use super::digits::{POWERS, array, decimal, place_in, signed, value, with_or_without_blanks};
+use super::{FEW, Sink, Workspace};
 
 /// The base of the stored digits.
 const BASE: u64 = 10_000;
@@ -30,17 +30,23 @@ const WHOLE_DIGITS: usize = 19;
 const FRACTION_DIGITS: usize = 16;
 
 /// The stored form of a number, rounded to `limit` (precision and scale).
-#[inline]
-pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+#[inline(never)]
+pub(super) fn numeric(
+    field: &[u8],
+    limit: Option<(i32, i32)>,
+    workspace: &mut Workspace,
+    sink: &mut impl Sink,
+) -> Option<()> {
     let (negative, body) = signed(field);
     if let Some((header, digits)) = few_digits(negative, body, limit) {
-        let bytes = scratch.room(10)?;
-        bytes[..2].copy_from_slice(&header.to_ne_bytes());
-        bytes[2..].copy_from_slice(&in_memory(digits));
+        let mut content = [0; FEW];
+        content[..2].copy_from_slice(&header.to_ne_bytes());
+        content[2..10].copy_from_slice(&in_memory(digits));
         let used = 8 - digits.leading_zeros() as usize / 16 * 2;
-        return Some(&bytes[..2 + used]);
+        sink.few(content, 2 + used);
+        return Some(());
     }
-    rest(field, limit, scratch)
+    rest(field, limit, workspace).map(|content| sink.bytes(content))
 }
 
 /// Header and stored digits, in the parts of a word, the first in the lowest, of a number with at most 8 digits on
@@ -80,10 +86,10 @@ fn in_memory(word: u64) -> [u8; 8] {
 
 /// Numbers of more digits, and everything that is not plain.
 #[inline(never)]
-fn rest<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+fn rest<'a>(field: &[u8], limit: Option<(i32, i32)>, workspace: &'a mut Workspace) -> Option<&'a [u8]> {
     match parts(field).and_then(|parts| round(parts, limit)) {
-        Some(rounded) => plain(rounded, scratch),
-        None => unusual(field, limit, scratch),
+        Some(rounded) => plain(rounded, workspace),
+        None => unusual(field, limit, workspace),
     }
 }
 
@@ -132,10 +138,10 @@ fn round(mut parts: Parts, limit: Option<(i32, i32)>) -> Option<Parts> {
 }
 
 /// Writes a number of the short form.
-fn plain(parts: Parts, scratch: &mut Scratch) -> Option<&[u8]> {
+fn plain(parts: Parts, workspace: &mut Workspace) -> Option<&[u8]> {
     // Words 1 to 5 are the whole part, right-aligned; 6 to 9 the fraction. The header goes before the first used one.
     const POINT: usize = 6;
-    let words = scratch.room(2 * (POINT + FRACTION_DIGITS / 4))?;
+    let words = workspace.room(2 * (POINT + FRACTION_DIGITS / 4))?;
     let mut put = |index: usize, word: u16| words[2 * index..2 * index + 2].copy_from_slice(&word.to_ne_bytes());
     let (mut first, mut end) = (POINT, POINT);
     let mut whole = parts.whole;
@@ -168,16 +174,16 @@ fn plain(parts: Parts, scratch: &mut Scratch) -> Option<&[u8]> {
     let sign = if parts.negative && first != end { SHORT_NEGATIVE } else { 0 };
     let dscale = (parts.dscale as u16) << SHORT_DSCALE_SHIFT;
     put(first - 1, SHORT | sign | dscale | (weight & SHORT_WEIGHT_BITS));
-    Some(&scratch.bytes[2 * (first - 1)..2 * end])
+    Some(&workspace.bytes[2 * (first - 1)..2 * end])
 }
 
 /// Everything that is not plain.
 #[cold]
-fn unusual<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+fn unusual<'a>(field: &[u8], limit: Option<(i32, i32)>, workspace: &'a mut Workspace) -> Option<&'a [u8]> {
     if with_or_without_blanks(field, |text| text.eq_ignore_ascii_case(b"nan").then_some(())).is_some() {
-        let word = scratch.room(2)?;
+        let word = workspace.room(2)?;
         word.copy_from_slice(&NAN.to_ne_bytes());
         return Some(word);
     }
-    long::numeric(field, limit, scratch)
+    long::numeric(field, limit, workspace)
 }

@@ -2,23 +2,25 @@
 //! characters cannot be counted here leaves only texts that are short enough in bytes.
 
 use super::digits::word;
-use super::{Scratch, Settings};
+use super::{Settings, Sink, Workspace};
 
 /// Bytes of a `name`, with the NUL that ends it.
 const NAME_SIZE: usize = 64;
 
-/// Bytes that are padded at once.
-const BLOCK: usize = 32;
-
-/// A word of blanks.
-const BLANKS: u64 = 0x2020_2020_2020_2020;
-
 /// `varchar(limit)`: blanks beyond the limit are cut off, anything else there is an error.
-#[inline]
-pub(super) fn varchar<'a>(field: &'a [u8], limit: u32, settings: &Settings) -> Option<&'a [u8]> {
+#[inline(never)]
+pub(super) fn varchar(field: &[u8], limit: u32, settings: &Settings, sink: &mut impl Sink) -> Option<()> {
     let limit = limit as usize;
     // No character is shorter than a byte.
-    if field.len() <= limit { Some(field) } else { cut(field, limit, settings) }
+    sink.bytes(if field.len() <= limit { field } else { cut(field, limit, settings)? });
+    Some(())
+}
+
+/// `text`: the field itself.
+#[inline(never)]
+pub(super) fn text(field: &[u8], sink: &mut impl Sink) -> Option<()> {
+    sink.bytes(field);
+    Some(())
 }
 
 /// The first `limit` characters, if nothing but blanks stands behind them.
@@ -28,34 +30,14 @@ fn cut<'a>(field: &'a [u8], limit: usize, settings: &Settings) -> Option<&'a [u8
 }
 
 /// `char(limit)`: as `varchar`, and filled up with blanks.
-#[inline]
-pub(super) fn bpchar<'a>(
-    field: &'a [u8],
-    limit: u32,
-    settings: &Settings,
-    scratch: &'a mut Scratch,
-) -> Option<&'a [u8]> {
+#[inline(never)]
+pub(super) fn bpchar(field: &[u8], limit: u32, settings: &Settings, sink: &mut impl Sink) -> Option<()> {
     let limit = limit as usize;
-    let count = count(field, settings)?;
-    if count >= limit {
-        return if count == limit { Some(field) } else { cut(field, limit, settings) };
+    match limit.checked_sub(count(field, settings)?) {
+        Some(blanks) => sink.padded(field, blanks),
+        None => sink.bytes(cut(field, limit, settings)?),
     }
-    let length = field.len() + limit - count;
-    // Blanks are stored in whole blocks and the text in whole words, which takes a few instructions where storing as
-    // many as there are takes a call.
-    let padded = scratch.room(length.next_multiple_of(BLOCK))?;
-    for block in padded.chunks_exact_mut(BLOCK) {
-        block.fill(b' ');
-    }
-    let (eights, rest) = field.as_chunks::<8>();
-    let (places, _) = padded.as_chunks_mut::<8>();
-    for (place, eight) in places.iter_mut().zip(eights) {
-        *place = *eight;
-    }
-    if !rest.is_empty() {
-        places[eights.len()] = (word(rest) | BLANKS << (8 * rest.len())).to_le_bytes();
-    }
-    Some(&padded[..length])
+    Some(())
 }
 
 /// How many characters there are.
@@ -101,7 +83,7 @@ pub(super) fn char(field: &[u8]) -> u8 {
 
 /// `name`: cut to less than 64 bytes at a character's end, and filled up with zeros.
 #[inline(never)]
-pub(super) fn name<'a>(field: &[u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+pub(super) fn name<'a>(field: &[u8], settings: &Settings, workspace: &'a mut Workspace) -> Option<&'a [u8]> {
     let mut length = field.len();
     if length >= NAME_SIZE {
         length = NAME_SIZE - 1;
@@ -113,7 +95,7 @@ pub(super) fn name<'a>(field: &[u8], settings: &Settings, scratch: &'a mut Scrat
             return None;
         }
     }
-    let name = scratch.room(NAME_SIZE)?;
+    let name = workspace.room(NAME_SIZE)?;
     name[..length].copy_from_slice(&field[..length]);
     name[length..].fill(0);
     Some(name)

@@ -7,7 +7,7 @@ use super::calendar::UNIX_TO_POSTGRES_DAYS;
 use super::datetime::{self, DateTime};
 use super::digits::trimmed;
 use super::time::{SECOND, rounded};
-use super::{Scratch, Settings, date, time, zone};
+use super::{Settings, Workspace, date, time, zone};
 
 /// Microseconds in a day.
 const DAY: i64 = 86_400 * SECOND;
@@ -24,7 +24,7 @@ pub(super) fn local(field: &[u8], precision: u32, settings: &Settings) -> Option
 
 /// A `timestamptz`; without a zone in the text it is in the session's.
 #[inline]
-pub(super) fn absolute(field: &[u8], precision: u32, settings: &Settings, scratch: &mut Scratch) -> Option<i64> {
+pub(super) fn absolute(field: &[u8], precision: u32, settings: &Settings, workspace: &mut Workspace) -> Option<i64> {
     let found = match usual(field, settings) {
         Some((found, rest)) => match usual_offset(rest, settings) {
             Some(offset) => DateTime { offset, ..found },
@@ -37,7 +37,7 @@ pub(super) fn absolute(field: &[u8], precision: u32, settings: &Settings, scratc
         Some(offset) => offset,
         None => {
             let seconds = local.div_euclid(SECOND) + UNIX_TO_POSTGRES_DAYS * 86_400;
-            zone::offset_at(&settings.zone, seconds, &mut scratch.zone_entry)?
+            zone::offset_at(&settings.zone, seconds, &mut workspace.zone_entry)?
         }
     };
     Some(rounded(local - i64::from(offset) * SECOND, precision))

@@ -82,7 +82,7 @@ impl Surveyor {
 
     /// Bytes of memory it holds.
     pub(crate) fn memory(&self) -> usize {
-        let built = self.unquoted.capacity() + self.scratch.bytes.capacity();
+        let built = self.unquoted.capacity() + self.scratch.memory();
         self.boundaries.memory() + self.findings.memory() + built
     }
 

@@ -47,6 +47,27 @@ impl<'s> Output<'s> {
         }
     }
 
+    /// The room behind an entry's head, for who writes its payload there; `None` if there is not much. Nothing is
+    /// written before [`Output::wrote`].
+    ///
+    /// # Errors
+    /// [`Stop::Told`], while it waits for a block.
+    #[inline]
+    pub(super) fn room(&mut self, mark: Option<Mark>) -> Result<Option<&mut [u8]>, Stop> {
+        if self.block.is_none() {
+            self.next_block()?;
+        }
+        let block = self.block.as_mut().expect("a block was taken");
+        Ok(block.get_mut(self.used + entry::head(mark)..))
+    }
+
+    /// An entry's payload, of so many bytes, was written into the room for it.
+    #[inline]
+    pub(super) fn wrote(&mut self, kind: EntryKind, mark: Option<Mark>, payload: usize) {
+        let block = self.block.as_mut().expect("there was room in it");
+        self.used = entry::finish(block, self.used, kind, mark, payload);
+    }
+
     #[cold]
     fn next_block(&mut self) -> Result<(), Stop> {
         let block = match self.producer.take() {

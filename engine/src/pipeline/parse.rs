@@ -11,21 +11,24 @@
 
 use super::count::Counter;
 use super::output::Output;
-use super::plan::Plan;
+use super::plan::{Plan, Source};
 use super::records::{Record, Records};
 use super::tally::Tally;
-use super::values::{ColumnScratch, Value};
+use super::values::{ColumnScratch, Known, Value};
 use super::{Shared, Stop};
-use crate::convert::Datum;
+use crate::convert::{Datum, Sink};
 use crate::dialect::LineEnd;
 use crate::entry::{EntryKind, Mark};
 use crate::infer::Surveyor;
-use crate::job::{self, Encoding};
+use crate::job::{self, Constant, Encoding};
 use crate::scan::{Boundaries, QUOTED, State};
-use crate::tuple::{Former, OutOfMemory};
+use crate::tuple::{Former, Last, OutOfMemory};
 
 /// Bytes of a chunk: a quarter of a core's second-level cache, with its boundary list in another.
 const CHUNK: usize = 128 * 1024;
+
+/// Bytes of memory for a row to begin with.
+const LEAST_ROW: usize = 8 * 1024;
 
 /// The longest character of UTF-8, in bytes.
 pub(super) const LONGEST_CHARACTER: usize = 4;
@@ -36,13 +39,32 @@ pub(super) struct Parser<'s> {
     plan: &'s Plan,
     boundaries: Boundaries,
     former: Former,
+    /// Memory for the values of each step.
     scratches: Vec<ColumnScratch>,
+    /// Whether the chunk holds none but ASCII characters.
+    is_ascii: bool,
+    /// Where the values are that the filter looks at, and these.
+    seen: Vec<Option<Last>>,
     values: Vec<Option<Datum<'static>>>,
-    /// A row with the beginning of its record.
-    joined: Vec<u8>,
+    /// A row that is not formed where it goes to, and perhaps the beginning of its record.
+    row: Vec<u8>,
+    /// Findings, as they are written.
+    written: Vec<u8>,
     /// What surveys the records, where that is what is wanted.
     surveyor: Option<Surveyor>,
     accounted: usize,
+}
+
+/// What became of a record.
+enum Formed {
+    /// A row of so many bytes.
+    Row(usize),
+    /// A row that is not wanted.
+    Filtered,
+    /// A value was declined.
+    Declined,
+    /// There is not enough room for it.
+    NeedsMore,
 }
 
 /// The bytes of a segment that are in memory, from the next record on.
@@ -74,18 +96,22 @@ impl<'s> Parser<'s> {
     /// If there is no memory for it.
     pub(super) fn new(shared: &'s Shared) -> Result<Parser<'s>, OutOfMemory> {
         let plan = &shared.plan;
-        let (mut scratches, mut values) = (Vec::new(), Vec::new());
-        scratches.try_reserve_exact(plan.needed.len()).map_err(|_| OutOfMemory)?;
-        scratches.resize_with(plan.needed.len(), ColumnScratch::default);
-        values.try_reserve_exact(plan.layout.attributes.len()).map_err(|_| OutOfMemory)?;
+        let (mut scratches, mut seen, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        scratches.try_reserve_exact(plan.steps.len()).map_err(|_| OutOfMemory)?;
+        scratches.resize_with(plan.steps.len(), ColumnScratch::default);
+        seen.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
+        values.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
         Ok(Parser {
             shared,
             plan,
             boundaries: Boundaries::new(),
-            former: Former::new(plan.layout.without_constants()),
+            former: Former::new(&plan.layout, plan.steps.len() < plan.layout.attributes.len()),
             scratches,
+            is_ascii: false,
+            seen,
             values,
-            joined: Vec::new(),
+            row: Vec::new(),
+            written: Vec::new(),
             surveyor: plan.surveyor()?,
             accounted: 0,
         })
@@ -153,9 +179,9 @@ impl<'s> Parser<'s> {
     /// [`Stop`]: told to, or out of memory.
     pub(super) fn finish(&mut self, out: &mut Output<'_>) -> Result<(), Stop> {
         if let Some(surveyor) = &mut self.surveyor {
-            surveyor.findings().write(&mut self.joined)?;
+            surveyor.findings().write(&mut self.written)?;
             surveyor.clear();
-            out.push(EntryKind::Findings, None, &self.joined)?;
+            out.push(EntryKind::Findings, None, &self.written)?;
         }
         Ok(())
     }
@@ -186,6 +212,7 @@ impl<'s> Parser<'s> {
         let ends = all.boundaries.ends();
         let is_cr = self.plan.line_end == LineEnd::Cr;
         let (span, whole) = all.span(is_cr);
+        self.is_ascii = all.bytes[..span].is_ascii();
         let mut bad = self.first_invalid(all.bytes, span).unwrap_or(usize::MAX);
         if is_cr && bad < usize::MAX {
             bad = bad.saturating_sub(1); // COPY looks at the byte behind a carriage return before it takes the line
@@ -276,6 +303,8 @@ impl<'s> Parser<'s> {
     }
 
     /// Converts a record's needed fields and writes out the row; false if a value was declined.
+    ///
+    /// The row is formed where it goes to, if there is room for all of it. What it comes to is known only then.
     #[inline]
     fn convert(
         &mut self,
@@ -284,46 +313,105 @@ impl<'s> Parser<'s> {
         tally: &mut Tally,
         out: &mut Output<'_>,
     ) -> Result<bool, Stop> {
-        let mut values = reuse(std::mem::take(&mut self.values));
-        values.resize(self.plan.layout.attributes.len(), None);
-        for (attribute, constant) in &self.plan.layout.constants {
-            values[*attribute] = Some(match constant {
-                job::Constant::Word(word) => Datum::Word(*word),
-                job::Constant::Bytes(bytes) => Datum::Bytes(bytes),
-            });
+        let kind = match self.plan.output {
+            job::Output::MixedRows => EntryKind::MixedRow,
+            job::Output::PlacedRows => EntryKind::PlacedRow,
+            job::Output::Rows => EntryKind::Row,
+            job::Output::Count | job::Output::Survey { .. } => return self.convert_apart(record, None, tally, out),
+        };
+        if mark.is_some() && self.plan.text > 0 {
+            return self.convert_apart(record, Some((kind, mark)), tally, out);
         }
-        let mut is_plain = true;
-        for (needed, scratch) in self.plan.needed.iter().zip(&mut self.scratches) {
-            let (raw, is_quoted) = record.field(needed.field);
-            match self.plan.value(needed, raw, is_quoted, scratch)? {
-                Value::Null => {}
-                Value::Of(datum) => values[needed.attribute] = Some(datum),
-                Value::Declined => {
-                    is_plain = false;
-                    break;
+        let Some(room) = out.room(mark)? else {
+            return self.convert_apart(record, Some((kind, mark)), tally, out);
+        };
+        match self.form(record, room)? {
+            Formed::Declined => return Ok(false),
+            Formed::Filtered => tally.filtered += 1,
+            Formed::Row(length) => out.wrote(kind, mark, length),
+            Formed::NeedsMore => return self.convert_apart(record, Some((kind, mark)), tally, out),
+        }
+        Ok(true)
+    }
+
+    /// As [`Parser::convert`], by way of memory of its own; the row goes nowhere if nothing is said about it.
+    #[inline(never)]
+    fn convert_apart(
+        &mut self,
+        record: &Record<'_>,
+        entry: Option<(EntryKind, Option<Mark>)>,
+        tally: &mut Tally,
+        out: &mut Output<'_>,
+    ) -> Result<bool, Stop> {
+        let mut row = std::mem::take(&mut self.row);
+        let formed = loop {
+            match self.form(record, &mut row)? {
+                Formed::NeedsMore => {
+                    let more = row.len().max(LEAST_ROW);
+                    row.try_reserve_exact(more).map_err(|_| OutOfMemory)?;
+                    row.resize(row.len() + more, 0);
                 }
+                formed => break formed,
             }
+        };
+        self.row = row;
+        match (formed, entry) {
+            (Formed::Declined, _) => return Ok(false),
+            (Formed::Filtered, _) => tally.filtered += 1,
+            (Formed::Row(length), Some((kind, Some(mark)))) if self.plan.text > 0 => {
+                let text = &record.content()[..self.plan.text.min(record.content().len())];
+                self.row.truncate(length);
+                self.row.try_reserve(text.len()).map_err(|_| OutOfMemory)?;
+                self.row.extend_from_slice(text);
+                out.push(kind, Some(Mark { text: text.len() as u32, ..mark }), &self.row)?;
+            }
+            (Formed::Row(length), Some((kind, mark))) => out.push(kind, mark, &self.row[..length])?,
+            (Formed::Row(_) | Formed::NeedsMore, _) => {}
         }
-        if is_plain && !self.plan.filter.as_ref().is_none_or(|filter| filter.passes(&values)) {
-            tally.filtered += 1;
-        } else if is_plain && self.plan.output != job::Output::Count {
-            let tuple = self.former.form(&values)?;
-            let kind = match self.plan.output {
-                job::Output::MixedRows => EntryKind::MixedRow,
-                job::Output::PlacedRows => EntryKind::PlacedRow,
-                job::Output::Rows | job::Output::Count | job::Output::Survey { .. } => EntryKind::Row,
+        Ok(true)
+    }
+
+    /// Converts a record's needed fields into a row at the start of some bytes.
+    #[inline]
+    fn form(&mut self, record: &Record<'_>, bytes: &mut [u8]) -> Result<Formed, OutOfMemory> {
+        let plan = self.plan;
+        let settings = if self.is_ascii { &plan.ascii_settings } else { &plan.settings };
+        let known = Known { is_ascii: self.is_ascii, settings };
+        let mut row = self.former.row(bytes);
+        self.seen.clear();
+        self.seen.resize(plan.filter_columns, None);
+        for (step, scratch) in plan.steps.iter().zip(&mut self.scratches) {
+            let mut place = row.attribute(step.attribute, step.form);
+            let value = match &step.source {
+                Source::Field(needed) => plan.value(needed, record.field(needed.field), known, scratch, &mut place)?,
+                Source::Constant(constant) => {
+                    match constant {
+                        Constant::Word(word) => place.word(*word),
+                        Constant::Bytes(bytes) => place.bytes(bytes),
+                    }
+                    Value::Written
+                }
             };
-            match mark {
-                Some(mark) if self.plan.text > 0 => {
-                    let text = &record.content()[..self.plan.text.min(record.content().len())];
-                    let payload = join(&mut self.joined, tuple, text)?;
-                    out.push(kind, Some(Mark { text: text.len() as u32, ..mark }), payload)?;
+            match value {
+                Value::Declined => return Ok(Formed::Declined),
+                Value::Null => row.null(step.attribute),
+                Value::Written => {
+                    if let Some(place) = step.seen {
+                        self.seen[place] = row.last(step.form);
+                    }
                 }
-                _ => out.push(kind, mark, tuple)?,
             }
         }
+        let Some(length) = row.finish() else { return Ok(Formed::NeedsMore) };
+        let Some(filter) = &plan.filter else { return Ok(Formed::Row(length)) };
+        let mut values = reuse(std::mem::take(&mut self.values));
+        values.extend(self.seen.iter().map(|seen| match (*seen)? {
+            Last::Word(word) => Some(Datum::Word(word)),
+            Last::Content { end, length } => Some(Datum::Bytes(row.content(end, length))),
+        }));
+        let passes = filter.passes(&values);
         self.values = reuse(values);
-        Ok(is_plain)
+        Ok(if passes { Formed::Row(length) } else { Formed::Filtered })
     }
 
     /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also that of the
@@ -346,12 +434,11 @@ impl<'s> Parser<'s> {
     }
 
     fn account(&mut self) {
-        let column = |scratch: &ColumnScratch| {
-            scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.bytes.capacity()
-        };
+        let column =
+            |scratch: &ColumnScratch| scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.memory();
         let columns: usize = self.scratches.iter().map(column).sum();
         let surveyor = self.surveyor.as_ref().map_or(0, Surveyor::memory);
-        let now = self.boundaries.memory() + self.former.memory() + self.joined.capacity() + columns + surveyor;
+        let now = self.boundaries.memory() + self.row.capacity() + self.written.capacity() + columns + surveyor;
         self.shared.account(self.accounted, now);
         self.accounted = now;
     }
@@ -361,15 +448,6 @@ impl<'s> Parser<'s> {
 #[cold]
 fn first_invalid_utf8(bytes: &[u8]) -> Option<usize> {
     simdutf8::compat::from_utf8(bytes).err().map(|error| error.valid_up_to())
-}
-
-/// Both, one behind the other.
-fn join<'a>(joined: &'a mut Vec<u8>, tuple: &[u8], text: &[u8]) -> Result<&'a [u8], OutOfMemory> {
-    joined.clear();
-    joined.try_reserve(tuple.len() + text.len()).map_err(|_| OutOfMemory)?;
-    joined.extend_from_slice(tuple);
-    joined.extend_from_slice(text);
-    Ok(joined)
 }
 
 /// A list of values of one lifetime as an empty one of another, with the same memory.

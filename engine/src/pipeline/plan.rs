@@ -4,7 +4,7 @@ use crate::convert::{Converter, Settings};
 use crate::dialect::{Dialect, DialectError, LineEnd};
 use crate::filter::Filter;
 use crate::infer::Surveyor;
-use crate::job::{Encoding, Job, Layout, Output};
+use crate::job::{Attribute, Constant, Encoding, Job, Layout, Output};
 use crate::scan::{Level, Scanner};
 use crate::tuple::OutOfMemory;
 
@@ -21,25 +21,45 @@ pub(super) struct Plan {
     pub(super) has_end_marker: bool,
     /// Fields of every record.
     pub(super) fields: usize,
-    /// The fields that somebody needs, in the file's order.
-    pub(super) needed: Vec<Needed>,
+    /// The values of a row, in the order of its attributes; those left out are NULL.
+    pub(super) steps: Vec<Step>,
+    /// Whether a value of a field is needed.
+    pub(super) needs_field: bool,
     pub(super) encoding: Encoding,
     /// Whether some byte is invalid in the file's encoding although it is no NUL (single-byte encodings only).
     pub(super) has_invalid_bytes: bool,
+    /// Over the values that it looks at alone, and how many these are.
     pub(super) filter: Option<Filter>,
+    pub(super) filter_columns: usize,
     pub(super) output: Output,
     pub(super) text: usize,
     pub(super) layout: Layout,
     pub(super) settings: Settings,
+    /// The same where there are none but ASCII characters.
+    pub(super) ascii_settings: Settings,
     pub(super) longest_record: usize,
+}
+
+/// A value of every row.
+pub(super) struct Step {
+    /// The attribute it goes to, 0-based, and how that is stored.
+    pub(super) attribute: usize,
+    pub(super) form: Attribute,
+    pub(super) source: Source,
+    /// Its place in the row that the filter looks at, if it does look at it.
+    pub(super) seen: Option<usize>,
+}
+
+/// Where a value comes from.
+pub(super) enum Source {
+    Field(Needed),
+    Constant(Constant),
 }
 
 /// A field that somebody needs.
 pub(super) struct Needed {
     /// Its place in the record, 0-based.
     pub(super) field: usize,
-    /// The attribute it goes to, 0-based.
-    pub(super) attribute: usize,
     /// `None` if it travels as text.
     pub(super) converter: Option<Converter>,
     pub(super) force_not_null: bool,
@@ -49,18 +69,14 @@ pub(super) struct Needed {
 impl Plan {
     /// # Errors
     /// If the job's syntax is none that the scans know.
-    pub(super) fn new(job: Job, level: Level) -> Result<Plan, DialectError> {
+    pub(super) fn new(mut job: Job, level: Level) -> Result<Plan, DialectError> {
         let dialect = job.syntax.dialect()?;
         let fields = job.fields.len();
-        let needed = job.fields.into_iter().enumerate().filter_map(|(field, wanted)| {
-            wanted.target.map(|target| Needed {
-                field,
-                attribute: target.attribute,
-                converter: target.kind.map(Converter::new),
-                force_not_null: target.force_not_null,
-                force_null: target.force_null,
-            })
-        });
+        let columns = job.filter.as_ref().map(Filter::columns).unwrap_or_default();
+        let place = |column| columns.binary_search(&column).ok();
+        let steps = steps(&mut job, |attribute| place(attribute as u32));
+        let known = |column| place(column).expect("it is one of the filter's") as u32;
+        let ascii_settings = Settings { single_byte: true, utf8: false, ..job.settings.clone() };
         let has_invalid_bytes = match &job.encoding {
             Encoding::Table(table) => table.iter().skip(1).any(Vec::is_empty),
             Encoding::Utf8 | Encoding::AnyByte => false,
@@ -76,21 +92,24 @@ impl Plan {
             default: job.syntax.default,
             has_end_marker: job.syntax.has_end_marker,
             fields,
-            needed: needed.collect(),
+            needs_field: steps.iter().any(|step| matches!(step.source, Source::Field(_))),
+            steps,
             encoding: job.encoding,
             has_invalid_bytes,
-            filter: job.filter,
+            filter: job.filter.map(|filter| filter.with_columns(known)),
+            filter_columns: columns.len(),
             output: job.output,
             text: job.text,
             layout: job.layout,
             settings: job.settings,
+            ascii_settings,
             longest_record: job.longest_record,
         })
     }
 
     /// Is no value needed to count a record? (Without a column, a filter may still refuse all rows: `x < ANY ('{}')`.)
     pub(super) fn decides_nothing(&self) -> bool {
-        self.needed.is_empty() && self.filter.is_none()
+        !self.needs_field && self.filter.is_none()
     }
 
     /// What surveys the records, if the job asks for that.
@@ -103,4 +122,24 @@ impl Plan {
         let surveyor = Surveyor::new(&self.dialect, self.level, fields, null, null_is_certain, &self.settings)?;
         Ok(Some(surveyor.with_end_marker(self.has_end_marker)))
     }
+}
+
+/// What a row's attributes come from, and their places in the row that the filter looks at.
+fn steps(job: &mut Job, seen: impl Fn(usize) -> Option<usize>) -> Vec<Step> {
+    let attributes = &job.layout.attributes;
+    let step = |attribute, source| Step { attribute, form: attributes[attribute], source, seen: seen(attribute) };
+    let mut steps = Vec::new();
+    for (field, wanted) in job.fields.iter_mut().enumerate() {
+        if let Some(target) = wanted.target.take() {
+            let (force_not_null, force_null) = (target.force_not_null, target.force_null);
+            let converter = target.kind.map(Converter::new);
+            let needed = Needed { field, converter, force_not_null, force_null };
+            steps.push(step(target.attribute, Source::Field(needed)));
+        }
+    }
+    for (attribute, constant) in std::mem::take(&mut job.layout.constants) {
+        steps.push(step(attribute, Source::Constant(constant)));
+    }
+    steps.sort_by_key(|step| step.attribute);
+    steps
 }

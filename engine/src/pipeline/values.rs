@@ -2,7 +2,7 @@
 
 use super::parse::LONGEST_CHARACTER;
 use super::plan::{Needed, Plan};
-use crate::convert::{Datum, Scratch};
+use crate::convert::{Settings, Sink, Workspace};
 use crate::job::Encoding;
 use crate::record::unquote;
 use crate::tuple::OutOfMemory;
@@ -12,13 +12,22 @@ use crate::tuple::OutOfMemory;
 pub(super) struct ColumnScratch {
     pub(super) unquoted: Vec<u8>,
     pub(super) recoded: Vec<u8>,
-    pub(super) built: Scratch,
+    pub(super) built: Workspace,
+}
+
+/// What is known of all fields of a chunk.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'p> {
+    /// Whether there are none but ASCII characters.
+    pub(super) is_ascii: bool,
+    /// The settings that hold for them.
+    pub(super) settings: &'p Settings,
 }
 
 /// What became of a field.
-pub(super) enum Value<'a> {
+pub(super) enum Value {
     Null,
-    Of(Datum<'a>),
+    Written,
     Declined,
 }
 
@@ -34,15 +43,19 @@ impl Plan {
         }
     }
 
-    /// Converts one field.
+    /// Converts one field into its place.
+    ///
+    /// # Errors
+    /// If there is no memory to unquote or recode it.
     #[inline]
-    pub(super) fn value<'a>(
-        &'a self,
+    pub(super) fn value(
+        &self,
         needed: &Needed,
-        raw: &'a [u8],
-        is_quoted: bool,
-        scratch: &'a mut ColumnScratch,
-    ) -> Result<Value<'a>, OutOfMemory> {
+        (raw, is_quoted): (&[u8], bool),
+        known: Known<'_>,
+        scratch: &mut ColumnScratch,
+        sink: &mut impl Sink,
+    ) -> Result<Value, OutOfMemory> {
         let ColumnScratch { unquoted, recoded, built } = scratch;
         let content = if is_quoted { unquote(raw, self.quote, self.escape, unquoted)? } else { raw };
         let is_null = if is_quoted {
@@ -55,13 +68,14 @@ impl Plan {
             return Ok(Value::Null);
         }
         let content = match &self.encoding {
-            Encoding::Table(table) if !content.is_ascii() => recode(table, content, recoded)?,
+            Encoding::Table(table) if !known.is_ascii && !content.is_ascii() => recode(table, content, recoded)?,
             _ => content,
         };
-        let Some(converter) = &needed.converter else {
-            return Ok(Value::Of(Datum::Bytes(content)));
+        let written = match &needed.converter {
+            Some(converter) => converter.write(content, known.settings, built, sink),
+            None => Some(content).map(|text| sink.bytes(text)),
         };
-        Ok(converter.convert(content, &self.settings, built).map_or(Value::Declined, Value::Of))
+        Ok(written.map_or(Value::Declined, |()| Value::Written))
     }
 }
 

@@ -106,7 +106,9 @@ pub(super) struct Head {
     pub(super) awaited: Counter64,
     pub(super) consumer_sleeps: Counter32,
     pub(super) producers_sleep: Counter32,
-    apart_again: [u8; 48],
+    /// How often the threads were woken; they sleep on this.
+    pub(super) wakes: Counter32,
+    apart_again: [u8; 44],
     /// Bytes of memory that the threads hold beside the ring, and the most they held.
     pub(super) memory: Counter64,
     pub(super) peak_memory: Counter64,
@@ -125,7 +127,8 @@ impl Head {
             awaited: Counter64::new(0),
             consumer_sleeps: Counter32::new(0),
             producers_sleep: Counter32::new(0),
-            apart_again: [0; 48],
+            wakes: Counter32::new(0),
+            apart_again: [0; 44],
             memory: Counter64::new(0),
             peak_memory: Counter64::new(0),
         }

@@ -138,7 +138,7 @@ pub fn run_fed(
     let pipeline = Pipeline::start(job, ring, input, Box::new(Bells(Arc::clone(&bell))), spawn).unwrap();
     let delivered = thread::scope(|scope| {
         scope.spawn(|| feed(&pipeline));
-        let delivered = consume(ring, &pipeline, &bell, &mut at_block);
+        let delivered = consume(ring, &bell, &mut at_block);
         // Lets a feeder go that still has something.
         ring.stop();
         pipeline.notify();
@@ -149,7 +149,7 @@ pub fn run_fed(
     delivered
 }
 
-fn consume(ring: Ring, pipeline: &Pipeline, bell: &Bell, at_block: &mut dyn FnMut(usize)) -> Delivered {
+fn consume(ring: Ring, bell: &Bell, at_block: &mut dyn FnMut(usize)) -> Delivered {
     let (mut consumer, mut delivered, mut blocks) = (Consumer::new(ring), Delivered::default(), 0);
     let mut is_open = false;
     loop {
@@ -168,9 +168,7 @@ fn consume(ring: Ring, pipeline: &Pipeline, bell: &Bell, at_block: &mut dyn FnMu
             }
             Next::Nothing => unreachable!("it was waited for"),
         }
-        if ring.must_wake_producers() {
-            pipeline.notify();
-        }
+        ring.wake_sleepers(true);
     }
 }
 

@@ -121,7 +121,7 @@ pub fn run_with(
     let latch = Arc::new(Latch::default());
     let waker = Box::new(Waker(Arc::clone(&latch)));
     let pipeline = Pipeline::start(job, ring, Input::File(source), waker, spawn)?;
-    let mut reader = Reader { consumer: Consumer::new(ring), latch: &latch, pipeline: &pipeline, pace, entries: 0 };
+    let mut reader = Reader { consumer: Consumer::new(ring), latch: &latch, pace, entries: 0 };
     if pace == Pace::Keeping {
         reader.consumer.keep();
     }
@@ -139,7 +139,6 @@ pub fn run_with(
 struct Reader<'p> {
     consumer: Consumer,
     latch: &'p Latch,
-    pipeline: &'p Pipeline,
     pace: Pace,
     entries: usize,
 }
@@ -180,8 +179,8 @@ impl Reader<'_> {
             match self.consumer.advance() {
                 Next::Nothing => {}
                 next => {
-                    if self.pace != Pace::Slow && ring.must_wake_producers() {
-                        self.pipeline.notify();
+                    if self.pace != Pace::Slow {
+                        ring.wake_sleepers(false);
                     }
                     return Some(next);
                 }
@@ -199,9 +198,7 @@ impl Reader<'_> {
     }
 
     fn sleep(&mut self, ring: Ring) {
-        if ring.must_wake_producers() {
-            self.pipeline.notify();
-        }
+        ring.wake_sleepers(true);
         self.latch.wait();
         ring.consumer_sleeps(false);
     }

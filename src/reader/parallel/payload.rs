@@ -10,6 +10,7 @@ use fastcsv_engine::job::{Attribute, Job};
 use fastcsv_engine::tuple::{self, Found as Value};
 use pgrx::pg_sys;
 
+use super::super::{RowPlace, Take};
 use super::Parallel;
 use crate::memory;
 use crate::pg_raw;
@@ -44,6 +45,39 @@ impl Parallel {
                 return Some((part.kind, part.mark.unwrap_or_default(), part.payload.len() as u32));
             }
         }
+    }
+
+    /// Offers the finished rows that come next in the current block, which are whole and need nothing more; returns how
+    /// many were taken, and the place of the last.
+    #[inline]
+    pub(in crate::reader) fn finished_rows(
+        &mut self,
+        mut take: impl FnMut(pg_sys::HeapTupleHeader, u32, u64, u64) -> Take,
+    ) -> (u64, Option<RowPlace>) {
+        let (mut rows, mut last) = (0, None);
+        if self.held.is_some() || self.rereads || self.joined_length > 0 {
+            return (rows, None);
+        }
+        let block = self.worker.consumer.block();
+        while let Some((part, next)) = entry::read(block, self.offset) {
+            let (EntryKind::PlacedRow, false, Some(mark)) = (part.kind, part.more, part.mark) else { break };
+            let data: pg_sys::HeapTupleHeader = part.payload.as_ptr().cast_mut().cast();
+            let length = part.payload.len() as u32 - mark.text;
+            let number = self.base.number + u64::from(mark.records) + u64::from(mark.inner) + u64::from(mark.own_inner);
+            let taken = take(data, length, number, mark.length.into());
+            if taken == Take::Refused {
+                break;
+            }
+            self.offset = next;
+            rows += 1;
+            last = Some((mark, data, length));
+            if taken == Take::Last {
+                break;
+            }
+        }
+        let Some((mark, data, length)) = last else { return (rows, None) };
+        self.tuple.t_data = data;
+        (rows, Some(self.row_place(mark, length)))
     }
 
     /// Adds a part of a payload to those before it.

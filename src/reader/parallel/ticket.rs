@@ -48,11 +48,7 @@ impl Parallel {
             Next::Finished(summary) => this.finish_ticket(&summary),
             Next::Block | Next::Nothing => {}
         }
-        let ring = this.worker.consumer.ring();
-        // Waking the threads for each block would cost more than it brings; with a few free they have work for a while.
-        if ring.free_blocks() * 4 >= ring.geometry().blocks {
-            this.worker.gave_back();
-        }
+        this.worker.gave_back();
         Ok(())
     }
 
@@ -137,8 +133,7 @@ impl Parallel {
     /// Nothing more is wanted of the worker.
     pub(super) fn finish(&mut self) {
         self.is_done = true;
-        self.worker.consumer.ring().stop();
-        self.worker.wake();
+        self.worker.stop();
     }
 
     /// Raises what is wrong with a compressed file; but one that was cut short meanwhile is not damaged.

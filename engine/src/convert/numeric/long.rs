@@ -1,7 +1,7 @@
 //! Numbers of any length, exponents, and scales that are negative or large: one decimal digit after the other.
 
 use super::{BASE, SHORT, SHORT_DSCALE_MAX, SHORT_DSCALE_SHIFT, SHORT_NEGATIVE, SHORT_WEIGHT_BITS};
-use crate::convert::Scratch;
+use crate::convert::Workspace;
 use crate::convert::digits::{signed, trimmed, value};
 
 /// Longer texts and exponents are declined, so that no limit of the stored form (16,383 decimals, 131,072 digits before
@@ -27,12 +27,12 @@ struct Decimal<'a> {
 }
 
 /// The stored form of `field`.
-pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+pub(super) fn numeric<'a>(field: &[u8], limit: Option<(i32, i32)>, workspace: &'a mut Workspace) -> Option<&'a [u8]> {
     let text = trimmed(field);
     if text.len() > LENGTH_MAX {
         return None;
     }
-    let (bytes, digits) = (&mut scratch.bytes, &mut scratch.digits);
+    let (bytes, digits) = (&mut workspace.bytes, &mut workspace.digits);
     // A digit for each byte; and a header with a word for each four digits, and one more at either end.
     digits.clear();
     digits.try_reserve(text.len()).ok()?;
