@@ -319,19 +319,30 @@ impl<'s> Parser<'s> {
             job::Output::Rows => EntryKind::Row,
             job::Output::Count | job::Output::Survey { .. } => return self.convert_apart(record, None, tally, out),
         };
-        if mark.is_some() && self.plan.text > 0 {
-            return self.convert_apart(record, Some((kind, mark)), tally, out);
-        }
         let Some(room) = out.room(mark)? else {
             return self.convert_apart(record, Some((kind, mark)), tally, out);
         };
         match self.form(record, room)? {
             Formed::Declined => return Ok(false),
             Formed::Filtered => tally.filtered += 1,
-            Formed::Row(length) => out.wrote(kind, mark, length),
             Formed::NeedsMore => return self.convert_apart(record, Some((kind, mark)), tally, out),
+            Formed::Row(length) => {
+                let text = self.text(record, mark);
+                let Some(place) = room.get_mut(length..length + text.len()) else {
+                    return self.convert_apart(record, Some((kind, mark)), tally, out);
+                };
+                place.copy_from_slice(text);
+                let mark = mark.map(|mark| Mark { text: text.len() as u32, ..mark });
+                out.wrote(kind, mark, length + text.len());
+            }
         }
         Ok(true)
+    }
+
+    /// What follows the row of a record: its beginning, if that is wanted with its place.
+    fn text<'r>(&self, record: &Record<'r>, mark: Option<Mark>) -> &'r [u8] {
+        let content = record.content();
+        if mark.is_some() { &content[..self.plan.text.min(content.len())] } else { &[] }
     }
 
     /// As [`Parser::convert`], by way of memory of its own; the row goes nowhere if nothing is said about it.
@@ -358,14 +369,17 @@ impl<'s> Parser<'s> {
         match (formed, entry) {
             (Formed::Declined, _) => return Ok(false),
             (Formed::Filtered, _) => tally.filtered += 1,
-            (Formed::Row(length), Some((kind, Some(mark)))) if self.plan.text > 0 => {
-                let text = &record.content()[..self.plan.text.min(record.content().len())];
-                self.row.truncate(length);
-                self.row.try_reserve(text.len()).map_err(|_| OutOfMemory)?;
-                self.row.extend_from_slice(text);
-                out.push(kind, Some(Mark { text: text.len() as u32, ..mark }), &self.row)?;
+            (Formed::Row(length), Some((kind, mark))) => {
+                let text = self.text(record, mark);
+                let whole = length + text.len();
+                if self.row.len() < whole {
+                    self.row.try_reserve(whole - self.row.len()).map_err(|_| OutOfMemory)?;
+                    self.row.resize(whole, 0);
+                }
+                self.row[length..whole].copy_from_slice(text);
+                let mark = mark.map(|mark| Mark { text: text.len() as u32, ..mark });
+                out.push(kind, mark, &self.row[..whole])?;
             }
-            (Formed::Row(length), Some((kind, mark))) => out.push(kind, mark, &self.row[..length])?,
             (Formed::Row(_) | Formed::NeedsMore, _) => {}
         }
         Ok(true)
