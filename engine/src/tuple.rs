@@ -26,9 +26,10 @@ pub const LONGEST_VARLENA: usize = (1 << 30) - 1 - 4;
 /// Bytes that are padded at once.
 const BLOCK: usize = 32;
 
-/// Bits of the infomask.
-const HAS_NULL: u16 = 1;
-const HAS_VARIABLE_WIDTH: u16 = 2;
+/// Where the infomask's low byte is, and bits of it.
+const MASK: usize = 20;
+const HAS_NULL: u8 = 1;
+const HAS_VARIABLE_WIDTH: u8 = 2;
 
 // Varlena headers are laid out differently on big-endian machines.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -41,53 +42,69 @@ pub struct OutOfMemory;
 /// [`Row::null`]), then [`Row::finish`].
 #[derive(Debug)]
 pub struct Former {
-    /// The header, and the padding behind it where there is no bitmap.
-    header: [u8; HEADER + 1],
-    attributes: usize,
-    /// Whether attributes are left out, so that every row has a bitmap.
-    leaves_out: bool,
+    /// What a row begins with: header, bitmap if attributes are left out, and the padding behind it.
+    begin: Vec<u8>,
+    /// The same with a bitmap in which all attributes are set; empty if rows begin with one anyway.
+    begin_with_bitmap: Vec<u8>,
     /// Bytes that everything but the contents of varlenas may take at most.
     frame: usize,
 }
 
 impl Former {
-    /// A former of rows. `leaves_out` says that some attributes are neither put nor said to be NULL, the same in every
-    /// row; they are NULL.
-    pub fn new(layout: &Layout, leaves_out: bool) -> Former {
+    /// A former of rows. `set` tells the attributes, 0-based, that are put or said to be NULL; others are NULL in every
+    /// row.
+    pub fn new(layout: &Layout, set: &[usize]) -> Former {
         let attributes = layout.attributes.len();
         // Each value may need up to 7 bytes of padding and a header of 4, and those which are stored whole words at a
         // time some more; and a store past the last one must fit.
         let length = |attribute: &Attribute| attribute.length.map_or(4 + FEW, usize::from) + MAX_ALIGN;
         let values: usize = layout.attributes.iter().map(length).sum();
         let frame = HEADER + attributes.div_ceil(8) + 2 * MAX_ALIGN + values + BLOCK;
-        let mut header = [0; HEADER + 1];
-        header[4..8].copy_from_slice(&layout.type_modifier.to_le_bytes());
-        header[8..12].copy_from_slice(&layout.type_id.to_le_bytes());
-        header[12..18].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0, 0]);
-        header[18..20].copy_from_slice(&(attributes as u16).to_le_bytes());
-        Former { header, attributes, leaves_out, frame }
+        let with_bitmap = begin(layout, Some(set));
+        if set.len() < attributes {
+            Former { begin: with_bitmap, begin_with_bitmap: Vec::new(), frame }
+        } else {
+            Former { begin: begin(layout, None), begin_with_bitmap: with_bitmap, frame }
+        }
     }
 
     /// Begins a row at the start of some bytes, whatever they hold. They must be more than the row comes to: if there
     /// are too few, [`Row::finish`] says so.
     #[inline]
     pub fn row<'b>(&'b self, bytes: &'b mut [u8]) -> Row<'b> {
-        let has_bitmap = self.leaves_out;
-        let bitmap = if has_bitmap { self.attributes.div_ceil(8) } else { 0 };
-        let data = (HEADER + bitmap).next_multiple_of(MAX_ALIGN);
+        let data = self.begin.len();
         let is_full = self.frame > bytes.len();
-        if !is_full && has_bitmap {
-            bytes[HEADER..data].fill(0);
+        if !is_full {
+            copy(bytes, &self.begin);
         }
+        let has_bitmap = self.begin_with_bitmap.is_empty();
         Row { former: self, bytes, data, at: data, has_bitmap, has_variable_width: false, is_full, last: 0 }
     }
 }
 
+/// What a row begins with, up to where its data begin. With a bitmap if one is to be there, in which so many attributes
+/// are set.
+fn begin(layout: &Layout, bitmap: Option<&[usize]>) -> Vec<u8> {
+    let attributes = layout.attributes.len();
+    let length = HEADER + bitmap.map_or(0, |_| attributes.div_ceil(8));
+    let mut begin = vec![0; length.next_multiple_of(MAX_ALIGN)];
+    begin[4..8].copy_from_slice(&layout.type_modifier.to_le_bytes());
+    begin[8..12].copy_from_slice(&layout.type_id.to_le_bytes());
+    begin[12..18].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0, 0]);
+    begin[18..20].copy_from_slice(&(attributes as u16).to_le_bytes());
+    begin[MASK] = if bitmap.is_some() { HAS_NULL } else { 0 };
+    begin[22] = begin.len() as u8;
+    for index in bitmap.unwrap_or_default() {
+        begin[HEADER + index / 8] |= 1 << (index % 8);
+    }
+    begin
+}
+
 /// A row that is being formed.
 ///
-/// It is written in one pass, though whether it has a null bitmap is known only at its end. It begins without one; the
-/// first NULL moves what is there by the bitmap's length, which keeps all alignments, since data start at a multiple of
-/// [`MAX_ALIGN`] either way.
+/// It is written in one pass, though whether it has a null bitmap is known only at its end. Unless attributes are left
+/// out it begins without one; the first NULL moves what is there by the bitmap's length, which keeps all alignments,
+/// since data start at a multiple of [`MAX_ALIGN`] either way.
 #[derive(Debug)]
 pub struct Row<'b> {
     former: &'b Former,
@@ -104,18 +121,22 @@ pub struct Row<'b> {
 }
 
 impl<'b> Row<'b> {
-    /// Where the value of an attribute goes, which is stored in this form.
+    /// Where the value of the next attribute goes, which is stored in this form.
     #[inline(always)]
-    pub fn attribute(&mut self, index: usize, form: Attribute) -> Place<'_, 'b> {
-        Place { row: self, index, form }
+    pub fn attribute(&mut self, form: Attribute) -> Place<'_, 'b> {
+        Place { row: self, form }
     }
 
     /// Says that an attribute is NULL.
     #[inline]
     pub fn null(&mut self, index: usize) {
-        if !self.has_bitmap && !self.is_full {
-            self.insert_bitmap(index);
+        if self.is_full {
+            return;
         }
+        if !self.has_bitmap {
+            self.insert_bitmap();
+        }
+        self.bytes[HEADER + index / 8] &= !(1 << (index % 8));
     }
 
     /// Bytes of the row, now that it is whole; `None` if there were too few for it.
@@ -124,17 +145,8 @@ impl<'b> Row<'b> {
         if self.is_full {
             return None;
         }
-        let mask = if self.has_bitmap { HAS_NULL } else { 0 };
-        let mask = mask | if self.has_variable_width { HAS_VARIABLE_WIDTH } else { 0 };
-        let header = &mut self.bytes[..HEADER + 1];
-        if self.has_bitmap {
-            header[..HEADER].copy_from_slice(&self.former.header[..HEADER]);
-        } else {
-            header.copy_from_slice(&self.former.header);
-        }
-        header[0..4].copy_from_slice(&((self.at as u32) << 2).to_le_bytes());
-        header[20..22].copy_from_slice(&mask.to_le_bytes());
-        header[22] = self.data as u8;
+        self.bytes[0..4].copy_from_slice(&((self.at as u32) << 2).to_le_bytes());
+        self.bytes[MASK] |= if self.has_variable_width { HAS_VARIABLE_WIDTH } else { 0 };
         Some(self.at)
     }
 
@@ -162,14 +174,6 @@ impl<'b> Row<'b> {
         !self.is_full
     }
 
-    /// Notes that an attribute is not NULL.
-    #[inline(always)]
-    fn is_set(&mut self, index: usize) {
-        if self.has_bitmap {
-            self.bytes[HEADER + index / 8] |= 1 << (index % 8);
-        }
-    }
-
     /// Moves on to where a value of that alignment goes; what lies between is zero then.
     #[inline(always)]
     fn pad(&mut self, align: u8) {
@@ -191,16 +195,15 @@ impl<'b> Row<'b> {
         }
     }
 
-    /// Gives the row a bitmap; all attributes before this one have been put.
-    #[inline(never)]
-    fn insert_bitmap(&mut self, index: usize) {
-        let data = (HEADER + self.former.attributes.div_ceil(8)).next_multiple_of(MAX_ALIGN);
-        self.bytes.copy_within(self.data..self.at, data);
-        self.bytes[HEADER..data].fill(0);
-        self.bytes[HEADER..HEADER + index / 8].fill(0xff);
-        self.bytes[HEADER + index / 8] = (1 << (index % 8)) - 1;
-        self.at += data - self.data;
-        (self.data, self.has_bitmap) = (data, true);
+    /// Gives the row a bitmap, in which all attributes are set.
+    #[cold]
+    fn insert_bitmap(&mut self) {
+        let begin = &self.former.begin_with_bitmap;
+        self.bytes.copy_within(self.data..self.at, begin.len());
+        self.bytes[..begin.len()].copy_from_slice(begin);
+        self.at += begin.len() - self.data;
+        self.data = begin.len();
+        self.has_bitmap = true;
     }
 }
 
@@ -208,18 +211,16 @@ impl<'b> Row<'b> {
 #[derive(Debug)]
 pub struct Place<'r, 'b> {
     row: &'r mut Row<'b>,
-    index: usize,
     form: Attribute,
 }
 
 impl Sink for Place<'_, '_> {
     #[inline(always)]
     fn word(&mut self, word: u64) {
-        let Place { row, index, form } = self;
-        if !row.has_room(0) {
+        let Place { row, form } = self;
+        if row.is_full {
             return;
         }
-        row.is_set(*index);
         row.pad(form.align);
         // All 8 bytes, whatever the length: what is too many is overwritten by what follows.
         row.bytes[row.at..row.at + MAX_ALIGN].copy_from_slice(&word.to_le_bytes());
@@ -229,11 +230,10 @@ impl Sink for Place<'_, '_> {
 
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
-        let Place { row, index, form } = self;
+        let Place { row, form } = self;
         if !row.has_room(bytes.len()) {
             return;
         }
-        row.is_set(*index);
         match form.length {
             Some(_) => row.pad(form.align),
             None => row.head(*form, bytes.len()),
@@ -245,11 +245,10 @@ impl Sink for Place<'_, '_> {
 
     #[inline(always)]
     fn few(&mut self, content: [u8; FEW], length: usize) {
-        let Place { row, index, form } = self;
-        if !row.has_room(0) {
+        let Place { row, form } = self;
+        if row.is_full {
             return;
         }
-        row.is_set(*index);
         row.head(*form, length);
         row.bytes[row.at..row.at + FEW].copy_from_slice(&content);
         row.at += length;
@@ -258,12 +257,11 @@ impl Sink for Place<'_, '_> {
 
     #[inline(always)]
     fn padded(&mut self, text: &[u8], blanks: usize) {
-        let Place { row, index, form } = self;
+        let Place { row, form } = self;
         let length = text.len() + blanks;
         if !row.has_room(length) {
             return;
         }
-        row.is_set(*index);
         row.head(*form, length);
         let place = &mut row.bytes[row.at..row.at + length.next_multiple_of(BLOCK)];
         // Blanks are stored in whole blocks, which takes a few instructions where storing as many as there are takes a
@@ -329,7 +327,7 @@ pub enum Found {
 /// are set, this looks at those alone.
 #[inline]
 pub fn find(tuple: &[u8], wanted: &[(usize, Attribute)], mut found: impl FnMut(usize, Found)) {
-    let has_null = tuple[20] & HAS_NULL as u8 != 0;
+    let has_null = tuple[MASK] & HAS_NULL != 0;
     let mut at = usize::from(tuple[22]);
     for (place, (index, attribute)) in wanted.iter().enumerate() {
         if has_null && tuple[HEADER + index / 8] >> (index % 8) & 1 == 0 {

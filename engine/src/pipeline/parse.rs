@@ -100,12 +100,13 @@ impl<'s> Parser<'s> {
         scratches.try_reserve_exact(plan.steps.len()).map_err(|_| OutOfMemory)?;
         scratches.resize_with(plan.steps.len(), ColumnScratch::default);
         seen.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
+        seen.resize(plan.filter_columns, None);
         values.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
         Ok(Parser {
             shared,
             plan,
             boundaries: Boundaries::new(),
-            former: Former::new(&plan.layout, plan.steps.len() < plan.layout.attributes.len()),
+            former: plan.former(),
             scratches,
             is_ascii: false,
             seen,
@@ -392,10 +393,9 @@ impl<'s> Parser<'s> {
         let settings = if self.is_ascii { &plan.ascii_settings } else { &plan.settings };
         let known = Known { is_ascii: self.is_ascii, settings };
         let mut row = self.former.row(bytes);
-        self.seen.clear();
-        self.seen.resize(plan.filter_columns, None);
+        self.seen.fill(None);
         for (step, scratch) in plan.steps.iter().zip(&mut self.scratches) {
-            let mut place = row.attribute(step.attribute, step.form);
+            let mut place = row.attribute(step.form);
             let value = match &step.source {
                 Source::Field(needed) => plan.value(needed, record.field(needed.field), known, scratch, &mut place)?,
                 Source::Constant(constant) => {

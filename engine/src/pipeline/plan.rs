@@ -6,7 +6,7 @@ use crate::filter::Filter;
 use crate::infer::Surveyor;
 use crate::job::{Attribute, Constant, Encoding, Job, Layout, Output};
 use crate::scan::{Level, Scanner};
-use crate::tuple::OutOfMemory;
+use crate::tuple::{Former, OutOfMemory};
 
 /// The job, resolved.
 pub(super) struct Plan {
@@ -110,6 +110,12 @@ impl Plan {
     /// Is no value needed to count a record? (Without a column, a filter may still refuse all rows: `x < ANY ('{}')`.)
     pub(super) fn decides_nothing(&self) -> bool {
         !self.needs_field && self.filter.is_none()
+    }
+
+    /// What forms the rows.
+    pub(super) fn former(&self) -> Former {
+        let set: Vec<_> = self.steps.iter().map(|step| step.attribute).collect();
+        Former::new(&self.layout, &set)
     }
 
     /// What surveys the records, if the job asks for that.
