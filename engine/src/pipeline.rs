@@ -15,6 +15,7 @@
 
 mod count;
 mod file;
+mod form;
 mod output;
 mod parse;
 mod plan;

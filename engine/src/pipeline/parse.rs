@@ -10,25 +10,21 @@
 //! **anomaly**: the segment ends before that record, and COPY reads the file from there.
 
 use super::count::Counter;
+use super::form::Rows;
 use super::output::Output;
-use super::plan::{Plan, Source};
+use super::plan::Plan;
 use super::records::{Record, Records};
 use super::tally::Tally;
-use super::values::{ColumnScratch, Known, Value};
 use super::{Shared, Stop};
-use crate::convert::{Datum, Sink};
 use crate::dialect::LineEnd;
-use crate::entry::{EntryKind, Mark};
+use crate::entry::EntryKind;
 use crate::infer::Surveyor;
-use crate::job::{self, Constant, Encoding};
+use crate::job::{self, Encoding};
 use crate::scan::{Boundaries, QUOTED, State};
-use crate::tuple::{Former, Last, OutOfMemory};
+use crate::tuple::OutOfMemory;
 
 /// Bytes of a chunk: a quarter of a core's second-level cache, with its boundary list in another.
 const CHUNK: usize = 128 * 1024;
-
-/// Bytes of memory for a row to begin with.
-const LEAST_ROW: usize = 8 * 1024;
 
 /// The longest character of UTF-8, in bytes.
 pub(super) const LONGEST_CHARACTER: usize = 4;
@@ -38,33 +34,12 @@ pub(super) struct Parser<'s> {
     shared: &'s Shared,
     plan: &'s Plan,
     boundaries: Boundaries,
-    former: Former,
-    /// Memory for the values of each step.
-    scratches: Vec<ColumnScratch>,
-    /// Whether the chunk holds none but ASCII characters.
-    is_ascii: bool,
-    /// Where the values are that the filter looks at, and these.
-    seen: Vec<Option<Last>>,
-    values: Vec<Option<Datum<'static>>>,
-    /// A row that is not formed where it goes to, and perhaps the beginning of its record.
-    row: Vec<u8>,
+    rows: Rows<'s>,
     /// Findings, as they are written.
     written: Vec<u8>,
     /// What surveys the records, where that is what is wanted.
     surveyor: Option<Surveyor>,
     accounted: usize,
-}
-
-/// What became of a record.
-enum Formed {
-    /// A row of so many bytes.
-    Row(usize),
-    /// A row that is not wanted.
-    Filtered,
-    /// A value was declined.
-    Declined,
-    /// There is not enough room for it.
-    NeedsMore,
 }
 
 /// The bytes of a segment that are in memory, from the next record on.
@@ -96,22 +71,11 @@ impl<'s> Parser<'s> {
     /// If there is no memory for it.
     pub(super) fn new(shared: &'s Shared) -> Result<Parser<'s>, OutOfMemory> {
         let plan = &shared.plan;
-        let (mut scratches, mut seen, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        scratches.try_reserve_exact(plan.steps.len()).map_err(|_| OutOfMemory)?;
-        scratches.resize_with(plan.steps.len(), ColumnScratch::default);
-        seen.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
-        seen.resize(plan.filter_columns, None);
-        values.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
         Ok(Parser {
             shared,
             plan,
             boundaries: Boundaries::new(),
-            former: plan.former(),
-            scratches,
-            is_ascii: false,
-            seen,
-            values,
-            row: Vec::new(),
+            rows: Rows::new(plan)?,
             written: Vec::new(),
             surveyor: plan.surveyor()?,
             accounted: 0,
@@ -213,7 +177,7 @@ impl<'s> Parser<'s> {
         let ends = all.boundaries.ends();
         let is_cr = self.plan.line_end == LineEnd::Cr;
         let (span, whole) = all.span(is_cr);
-        self.is_ascii = all.bytes[..span].is_ascii();
+        self.rows.is_ascii = all.bytes[..span].is_ascii();
         let mut bad = self.first_invalid(all.bytes, span).unwrap_or(usize::MAX);
         if is_cr && bad < usize::MAX {
             bad = bad.saturating_sub(1); // COPY looks at the byte behind a carriage return before it takes the line
@@ -278,7 +242,7 @@ impl<'s> Parser<'s> {
         match self.plan.output {
             job::Output::Count if self.plan.decides_nothing() => Ok(true),
             job::Output::MixedRows | job::Output::PlacedRows | job::Output::Survey { .. } => Ok(false),
-            job::Output::Rows | job::Output::Count => self.convert(record, None, tally, out),
+            job::Output::Rows | job::Output::Count => self.rows.convert(record, None, tally, out),
         }
     }
 
@@ -296,136 +260,11 @@ impl<'s> Parser<'s> {
         let may_convert = matches!(self.plan.output, job::Output::MixedRows | job::Output::PlacedRows)
             && record.ends.len() == self.plan.fields
             && !self.plan.default.as_ref().is_some_and(|text| record.has(text));
-        if may_convert && self.convert(record, Some(mark), tally, out)? {
+        if may_convert && self.rows.convert(record, Some(mark), tally, out)? {
             return Ok(());
         }
         tally.declined += 1;
         out.push(EntryKind::Record, Some(mark), &record.bytes[record.start..])
-    }
-
-    /// Converts a record's needed fields and writes out the row; false if a value was declined.
-    ///
-    /// The row is formed where it goes to, if there is room for all of it. What it comes to is known only then.
-    #[inline]
-    fn convert(
-        &mut self,
-        record: &Record<'_>,
-        mark: Option<Mark>,
-        tally: &mut Tally,
-        out: &mut Output<'_>,
-    ) -> Result<bool, Stop> {
-        let kind = match self.plan.output {
-            job::Output::MixedRows => EntryKind::MixedRow,
-            job::Output::PlacedRows => EntryKind::PlacedRow,
-            job::Output::Rows => EntryKind::Row,
-            job::Output::Count | job::Output::Survey { .. } => return self.convert_apart(record, None, tally, out),
-        };
-        let Some(room) = out.room(mark)? else {
-            return self.convert_apart(record, Some((kind, mark)), tally, out);
-        };
-        match self.form(record, room)? {
-            Formed::Declined => return Ok(false),
-            Formed::Filtered => tally.filtered += 1,
-            Formed::NeedsMore => return self.convert_apart(record, Some((kind, mark)), tally, out),
-            Formed::Row(length) => {
-                let text = self.text(record, mark);
-                let Some(place) = room.get_mut(length..length + text.len()) else {
-                    return self.convert_apart(record, Some((kind, mark)), tally, out);
-                };
-                place.copy_from_slice(text);
-                let mark = mark.map(|mark| Mark { text: text.len() as u32, ..mark });
-                out.wrote(kind, mark, length + text.len());
-            }
-        }
-        Ok(true)
-    }
-
-    /// What follows the row of a record: its beginning, if that is wanted with its place.
-    fn text<'r>(&self, record: &Record<'r>, mark: Option<Mark>) -> &'r [u8] {
-        let content = record.content();
-        if mark.is_some() { &content[..self.plan.text.min(content.len())] } else { &[] }
-    }
-
-    /// As [`Parser::convert`], by way of memory of its own; the row goes nowhere if nothing is said about it.
-    #[inline(never)]
-    fn convert_apart(
-        &mut self,
-        record: &Record<'_>,
-        entry: Option<(EntryKind, Option<Mark>)>,
-        tally: &mut Tally,
-        out: &mut Output<'_>,
-    ) -> Result<bool, Stop> {
-        let mut row = std::mem::take(&mut self.row);
-        let formed = loop {
-            match self.form(record, &mut row)? {
-                Formed::NeedsMore => {
-                    let more = row.len().max(LEAST_ROW);
-                    row.try_reserve_exact(more).map_err(|_| OutOfMemory)?;
-                    row.resize(row.len() + more, 0);
-                }
-                formed => break formed,
-            }
-        };
-        self.row = row;
-        match (formed, entry) {
-            (Formed::Declined, _) => return Ok(false),
-            (Formed::Filtered, _) => tally.filtered += 1,
-            (Formed::Row(length), Some((kind, mark))) => {
-                let text = self.text(record, mark);
-                let whole = length + text.len();
-                if self.row.len() < whole {
-                    self.row.try_reserve(whole - self.row.len()).map_err(|_| OutOfMemory)?;
-                    self.row.resize(whole, 0);
-                }
-                self.row[length..whole].copy_from_slice(text);
-                let mark = mark.map(|mark| Mark { text: text.len() as u32, ..mark });
-                out.push(kind, mark, &self.row[..whole])?;
-            }
-            (Formed::Row(_) | Formed::NeedsMore, _) => {}
-        }
-        Ok(true)
-    }
-
-    /// Converts a record's needed fields into a row at the start of some bytes.
-    #[inline]
-    fn form(&mut self, record: &Record<'_>, bytes: &mut [u8]) -> Result<Formed, OutOfMemory> {
-        let plan = self.plan;
-        let settings = if self.is_ascii { &plan.ascii_settings } else { &plan.settings };
-        let known = Known { is_ascii: self.is_ascii, settings };
-        let mut row = self.former.row(bytes);
-        self.seen.fill(None);
-        for (step, scratch) in plan.steps.iter().zip(&mut self.scratches) {
-            let mut place = row.attribute(step.form);
-            let value = match &step.source {
-                Source::Field(needed) => plan.value(needed, record.field(needed.field), known, scratch, &mut place)?,
-                Source::Constant(constant) => {
-                    match constant {
-                        Constant::Word(word) => place.word(*word),
-                        Constant::Bytes(bytes) => place.bytes(bytes),
-                    }
-                    Value::Written
-                }
-            };
-            match value {
-                Value::Declined => return Ok(Formed::Declined),
-                Value::Null => row.null(step.attribute),
-                Value::Written => {
-                    if let Some(place) = step.seen {
-                        self.seen[place] = row.last(step.form);
-                    }
-                }
-            }
-        }
-        let Some(length) = row.finish() else { return Ok(Formed::NeedsMore) };
-        let Some(filter) = &plan.filter else { return Ok(Formed::Row(length)) };
-        let mut values = reuse(std::mem::take(&mut self.values));
-        values.extend(self.seen.iter().map(|seen| match (*seen)? {
-            Last::Word(word) => Some(Datum::Word(word)),
-            Last::Content { end, length } => Some(Datum::Bytes(row.content(end, length))),
-        }));
-        let passes = filter.passes(&values);
-        self.values = reuse(values);
-        Ok(if passes { Formed::Row(length) } else { Formed::Filtered })
     }
 
     /// The first byte of `bytes[..end]` that is not valid in the file's encoding. In a file of CR also that of the
@@ -448,11 +287,8 @@ impl<'s> Parser<'s> {
     }
 
     fn account(&mut self) {
-        let column =
-            |scratch: &ColumnScratch| scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.memory();
-        let columns: usize = self.scratches.iter().map(column).sum();
         let surveyor = self.surveyor.as_ref().map_or(0, Surveyor::memory);
-        let now = self.boundaries.memory() + self.row.capacity() + self.written.capacity() + columns + surveyor;
+        let now = self.boundaries.memory() + self.rows.memory() + self.written.capacity() + surveyor;
         self.shared.account(self.accounted, now);
         self.accounted = now;
     }
@@ -462,10 +298,4 @@ impl<'s> Parser<'s> {
 #[cold]
 fn first_invalid_utf8(bytes: &[u8]) -> Option<usize> {
     simdutf8::compat::from_utf8(bytes).err().map(|error| error.valid_up_to())
-}
-
-/// A list of values of one lifetime as an empty one of another, with the same memory.
-fn reuse<'a>(mut values: Vec<Option<Datum<'_>>>) -> Vec<Option<Datum<'a>>> {
-    values.clear();
-    values.into_iter().map(|_| None).collect()
 }
