@@ -19,27 +19,28 @@ mod by_name;
 pub(crate) mod constant;
 mod each;
 mod input;
+mod item;
 mod job;
 mod mixed;
 mod parallel;
+mod telling;
 mod turns;
 
 use std::time::Instant;
 
 use fastcsv_engine::filter::Filter;
-use fastcsv_engine::job::{Constant, Io};
-use fastcsv_engine::locate::Checkpoint;
-use pgrx::prelude::*;
+use fastcsv_engine::job::Constant;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::files;
-use crate::last_run::{self, Run};
-use crate::options::report;
-use crate::referee::{Opening, Referee, shim};
+use crate::last_run::Run;
+use crate::referee::{Opening, Referee};
 use crate::settings;
 use crate::worker::Refusal;
 pub(crate) use each::{Beyond, Files, Fixed};
+pub(crate) use item::{Found, Item, RowPlace, Take, Wanted};
 use job::Serial;
+use telling::tell_serial;
 
 pub(crate) use job::{Origin, survey as survey_job};
 use parallel::{Parallel, Start};
@@ -66,20 +67,6 @@ pub(crate) struct Reader {
     done: Run,
 }
 
-/// What is wanted of the rows.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted {
-    /// Whether only the number of rows matters.
-    pub(crate) count_only: bool,
-    /// Whether a row is taken apart into the slot's values: for slots that do not hold heap tuples, and queries that
-    /// ask for system columns.
-    pub(crate) takes_apart: bool,
-    /// Whether the place of each row is wanted too.
-    pub(crate) places: bool,
-    /// How the threads read a file.
-    pub(crate) io: Io,
-}
-
 /// Who reads.
 enum Path {
     /// The referee, until it is known whether the rest is worth a worker.
@@ -88,62 +75,6 @@ enum Path {
     Serial(Serial),
     /// A worker. It is let go with the query's memory at the latest.
     Parallel(*mut Option<Parallel>),
-}
-
-/// What [`Reader::next`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// A row, in the slot.
-    Row,
-    /// So many rows at once, of which only the number is told.
-    Rows(u64),
-    /// The end.
-    End,
-}
-
-/// What [`Reader::next_item`] found.
-#[derive(Clone, Copy)]
-pub(crate) enum Item {
-    /// A finished tuple of the relation's row type.
-    Tuple {
-        data: pg_sys::HeapTupleHeader,
-        length: u32,
-        place: RowPlace,
-        /// Whether it stays where it is until [`Reader::give_back`]; otherwise until the next call.
-        is_lasting: bool,
-    },
-    /// A row, in the slot; its values live until the next call. The referee knows the place of those that come without.
-    InSlot { place: Option<RowPlace> },
-    /// No more can be read before [`Reader::give_back`].
-    Full,
-    /// The end of a file. Another follows behind [`Reader::next_file`], before which no slot may hold a row any more.
-    EndOfFile,
-    /// The end.
-    End,
-}
-
-/// What becomes of a row that [`Reader::finished_rows`] offers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Take {
-    /// It is taken.
-    Taken,
-    /// It is taken, and no other is wanted now.
-    Last,
-    /// It is not taken; [`Reader::next_item`] finds it again.
-    Refused,
-}
-
-/// The place of a row, as COPY's messages tell it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowPlace {
-    /// Where its record starts.
-    pub(crate) start: Checkpoint,
-    /// COPY's counter once it has read the record.
-    pub(crate) number: u64,
-    /// Bytes of the record in the server's encoding, without its line end.
-    pub(crate) length: u32,
-    /// The beginning of the record as it stands in the file, if that cannot be read again; lives as long as the row.
-    pub(crate) text: *const [u8],
 }
 
 impl Reader {
@@ -359,42 +290,6 @@ impl Reader {
         self.referee
     }
 
-    /// Tells the progress view of rows that were loaded, and of those that a condition has refused, besides what the
-    /// threads have left out.
-    ///
-    /// # Safety
-    /// `this` must be alive.
-    pub(crate) unsafe fn report_rows(this: *mut Self, loaded: u64, refused: u64) {
-        // SAFETY: counters in shared memory.
-        unsafe {
-            let update = |number: u32, value: u64| {
-                pg_sys::pgstat_progress_update_param(number.cast_signed(), value.cast_signed());
-            };
-            update(pg_sys::PROGRESS_COPY_TUPLES_PROCESSED, loaded);
-            update(pg_sys::PROGRESS_COPY_TUPLES_EXCLUDED, refused + (*this).filtered());
-            shim::fastcsv_shim_count_skipped(Referee::copy((*this).referee));
-        }
-    }
-
-    /// Rows that the threads have left out.
-    fn filtered(&self) -> u64 {
-        let of_file = match self.path {
-            // SAFETY: the parallel part lives as long as the reader.
-            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().map_or(0, Parallel::filtered),
-            Path::Undecided | Path::Serial(_) => 0,
-        };
-        self.done.filtered + of_file
-    }
-
-    /// The place behind the last record, if the referee has not come there itself.
-    pub(crate) fn end_place(&self) -> Option<Checkpoint> {
-        match self.path {
-            // SAFETY: as above.
-            Path::Parallel(parallel) => unsafe { &*parallel }.as_ref().and_then(Parallel::end_place),
-            Path::Undecided | Path::Serial(_) => None,
-        }
-    }
-
     /// Reads the next row with the referee.
     ///
     /// # Safety
@@ -457,68 +352,4 @@ impl Reader {
             (*this).path = Path::Serial(refusal.reason());
         }
     }
-
-    /// What the read has done so far; `None` if it has not begun.
-    pub(crate) fn run(&self, operation: &'static str) -> Option<Run> {
-        let run = Run { operation, rows: self.rows, time: self.started?.elapsed(), path: "serial", ..Run::default() };
-        let run = match self.path {
-            Path::Undecided if self.is_small_stream() => Run { reason: Some(SMALL_STREAM), ..run },
-            Path::Undecided => run,
-            Path::Serial(reason) => Run { reason: Some(reason), ..run },
-            // SAFETY: the parallel part lives as long as the reader.
-            Path::Parallel(parallel) => match unsafe { &*parallel } {
-                Some(parallel) => parallel.add_to(run),
-                None => run,
-            },
-        };
-        Some(if self.file == 0 { run } else { run.behind(&self.done) })
-    }
-
-    /// Ends the read: tells `fastcsv_last_run()`, and of a scan how many rows it has passed over (a load has told it
-    /// before), stops the worker and closes the file.
-    ///
-    /// # Errors
-    /// Raises COPY's error when a program failed.
-    ///
-    /// # Safety
-    /// `this` must be alive and is not used again; no slot may hold a row of it.
-    pub(crate) unsafe fn end(this: *mut Self, operation: &'static str) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if operation == "scan" {
-                Referee::report_skipped((*this).referee, false);
-            }
-            Self::end_as(this, (*this).run(operation));
-        }
-    }
-
-    /// As [`Reader::end`], with the run as the caller tells it.
-    ///
-    /// # Errors
-    /// As for `end`.
-    ///
-    /// # Safety
-    /// As for `end`.
-    pub(crate) unsafe fn end_as(this: *mut Self, run: Option<Run>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(run) = run {
-                last_run::note(run);
-            }
-            Self::end_file(this);
-        }
-    }
-}
-
-/// Why a stream is read serially from its start to its end.
-const SMALL_STREAM: Serial = "the input is smaller than fastcsv.min_parallel_size";
-
-/// Tells whoever wants to know why a file is read serially.
-fn tell_serial(reason: Serial) {
-    // SAFETY: looks at settings.
-    if !unsafe { pg_sys::message_level_is_interesting(pg_sys::DEBUG1.cast_signed()) } {
-        return;
-    }
-    let message = format!("fastcsv reads serially: {reason}");
-    report(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message).report(PgLogLevel::DEBUG1);
 }

@@ -14,8 +14,8 @@ use pgrx::pg_sys;
 use super::context::LineContext;
 use super::defaults::Defaults;
 use super::multi::Multi;
+use super::route::Target;
 use super::table::{RowTriggers, Table, per_tuple_expressions};
-use crate::pg_compat;
 use crate::pg_raw;
 use crate::reader::{Item, Reader, RowPlace};
 use crate::referee::Referee;
@@ -28,29 +28,20 @@ pub(super) struct Rows {
     defaults: Defaults,
     pub(super) multi: Multi,
     /// Whether rows may be collected at all.
-    collects: bool,
+    pub(super) collects: bool,
     /// Whether a finished tuple can be inserted as it is, as far as the table itself is concerned.
     pub(super) takes_tuples: bool,
     /// Whether rows may go the short way ([`Rows::burst`]).
     bursts: bool,
     /// For rows that are not collected, and for those whose partition is not known yet.
-    single: *mut pg_sys::TupleTableSlot,
+    pub(super) single: *mut pg_sys::TupleTableSlot,
     /// For finished tuples whose partition is not known yet.
-    unrouted: *mut pg_sys::TupleTableSlot,
+    pub(super) unrouted: *mut pg_sys::TupleTableSlot,
     unrouted_tuple: pg_sys::HeapTupleData,
-    bulk: pg_sys::BulkInsertState,
+    pub(super) bulk: pg_sys::BulkInsertState,
     pub(super) target: Target,
     processed: u64,
     excluded: u64,
-}
-
-/// The table or partition that rows go to now.
-#[derive(Clone, Copy)]
-pub(super) struct Target {
-    pub(super) relation: *mut pg_sys::ResultRelInfo,
-    triggers: RowTriggers,
-    pub(super) collects: bool,
-    has_generated: bool,
 }
 
 impl Rows {
@@ -341,70 +332,6 @@ impl Rows {
         }
     }
 
-    /// Finds a row's partition, and gets the row into its form: the slot that holds it then.
-    ///
-    /// # Safety
-    /// As for `run`.
-    unsafe fn route(
-        this: *mut Self,
-        slot: *mut pg_sys::TupleTableSlot,
-        tuple: Option<(pg_sys::HeapTupleHeader, u32)>,
-    ) -> *mut pg_sys::TupleTableSlot {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let partition = (*this).table.route(slot);
-            if partition != (*this).target.relation {
-                (*this).target = Target::of(partition, (*this).collects);
-                if !(*this).target.collects && (*this).collects && !(*this).multi.is_empty() {
-                    // Whoever looks at the table from a trigger sees the rows before this one.
-                    Self::flush(this, partition);
-                }
-                pg_sys::ReleaseBulkInsertStatePin((*this).bulk);
-            }
-            let target = (*this).target;
-            if !(*this).table.transition.is_null() {
-                let original = if target.triggers.before { std::ptr::null_mut() } else { slot };
-                (*(*this).table.transition).tcs_original_insert_tuple = original;
-            }
-            let map = pg_compat::root_to_partition_map(partition, (*this).table.executor);
-            if !target.collects {
-                if map.is_null() {
-                    return Self::own_copy(this, slot);
-                }
-                return pg_sys::execute_attr_map_slot((*map).attrMap, slot, (*partition).ri_PartitionTupleSlot);
-            }
-            if map.is_null()
-                && !target.has_generated
-                && let Some((data, length)) = tuple
-                && (*this).multi.borrows(partition)
-            {
-                return (*this).multi.borrow(partition, data, length);
-            }
-            let collected = (*this).multi.slot(partition);
-            if map.is_null() {
-                pg_raw::copy_slot(collected, slot);
-                collected
-            } else {
-                pg_sys::execute_attr_map_slot((*map).attrMap, slot, collected)
-            }
-        }
-    }
-
-    /// A slot in which triggers may change the row: not one that points into the reader's memory.
-    ///
-    /// # Safety
-    /// As for `run`.
-    unsafe fn own_copy(this: *mut Self, slot: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if slot != (*this).unrouted {
-                return slot;
-            }
-            pg_raw::copy_slot((*this).single, slot);
-            (*this).single
-        }
-    }
-
     /// Inserts what is left of a file, and tells the numbers.
     ///
     /// # Safety
@@ -446,33 +373,6 @@ impl Rows {
             pg_sys::ExecDropSingleTupleTableSlot((*this).unrouted);
         }
     }
-}
-
-impl Target {
-    /// # Safety
-    /// `relation` must be alive.
-    unsafe fn of(relation: *mut pg_sys::ResultRelInfo, collects: bool) -> Target {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let triggers = RowTriggers::of(relation);
-            let constraints = (*(*(*relation).ri_RelationDesc).rd_att).constr;
-            Target {
-                relation,
-                triggers,
-                collects: collects && !triggers.before && !triggers.instead && takes_many(relation),
-                has_generated: !constraints.is_null() && (*constraints).has_generated_stored,
-            }
-        }
-    }
-}
-
-/// Can rows be inserted many at a time? Into a foreign table only if its wrapper does so.
-///
-/// # Safety
-/// `target` must be alive.
-unsafe fn takes_many(target: *mut pg_sys::ResultRelInfo) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { (*target).ri_FdwRoutine.is_null() || (*target).ri_BatchSize > 1 }
 }
 
 /// May rows be collected before they are inserted? As in COPY, not where somebody might look at the table meanwhile.
