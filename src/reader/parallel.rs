@@ -207,6 +207,10 @@ impl Parallel {
                     pg_raw::clear_slot(slot);
                     return Ok(Found::Rows(std::mem::take(&mut (*this).pending)));
                 }
+                if let Some(length) = (*this).plain_row() {
+                    Self::store(this, slot, length);
+                    return Ok(Found::Row);
+                }
                 match Self::next_item(this, slot, expressions)? {
                     Item::Tuple { length, .. } => {
                         Self::store(this, slot, length);

@@ -154,8 +154,8 @@ impl Worker {
         }
     }
 
-    /// Blocks were given back: wakes the worker's threads if they wait for that, and there is so much for them to do that
-    /// it is worth it.
+    /// Blocks were given back: wakes the worker's threads if they wait for that, and there is so much for them to do
+    /// that it is worth it.
     pub(crate) fn gave_back(&self) {
         self.wake_waiting(false);
     }

@@ -1,8 +1,8 @@
 //! The worker process: one thread that PostgreSQL knows, which sleeps, and the engine's threads, which work.
 //!
-//! The main thread makes and ends the pipeline; the backend sets its latch when everybody is to stop, and wakes the other
-//! threads itself. These have all signals blocked and call nothing of PostgreSQL's but `SetLatch`, which is made of
-//! atomics and `kill`.
+//! The main thread makes and ends the pipeline; the backend sets its latch when everybody is to stop, and wakes the
+//! other threads itself. These have all signals blocked and call nothing of PostgreSQL's but `SetLatch`, which is made
+//! of atomics and `kill`.
 
 #![expect(unsafe_code, reason = "a background worker's main function, which attaches shared memory")]
 

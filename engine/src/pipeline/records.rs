@@ -46,8 +46,8 @@ impl<'c> Record<'c> {
     /// A field as it stands in the file, and whether it holds a quote.
     #[inline]
     pub(super) fn field(&self, index: usize) -> (&'c [u8], bool) {
-        let start = if index == 0 { self.start } else { (self.ends[index - 1] & !QUOTED) as usize + 1 };
         let end = self.ends[index];
+        let start = if index == 0 { self.start } else { (self.ends[index - 1] & !QUOTED) as usize + 1 };
         let is_last = index + 1 == self.ends.len();
         let content_end = (end & !QUOTED) as usize + 1 - if is_last { self.line_end } else { 1 };
         (&self.bytes[start..content_end], end & QUOTED != 0)

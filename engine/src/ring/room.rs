@@ -1,7 +1,7 @@
 //! Where threads wait for slots and blocks.
 //!
-//! They sleep on a word in the shared memory, so that the backend wakes them itself: were another thread of theirs to do
-//! it, that one would have to be woken first, and would be in the way on a machine with few cores. The word counts
+//! They sleep on a word in the shared memory, so that the backend wakes them itself: were another thread of theirs to
+//! do it, that one would have to be woken first, and would be in the way on a machine with few cores. The word counts
 //! wake-ups; who goes to sleep has read it before it looked for the last time, so none is missed.
 
 use super::{Head, Ring};

@@ -47,6 +47,24 @@ impl Parallel {
         }
     }
 
+    /// The next entry if it is a finished row, whole and without a place, as most are: at `tuple.t_data`, of the length
+    /// that is returned. What else there is [`Parallel::next_item`] finds.
+    #[inline]
+    pub(super) fn plain_row(&mut self) -> Option<u32> {
+        if self.held.is_some() || self.rereads || self.joined_length > 0 {
+            return None;
+        }
+        let (part, next) = entry::read(self.worker.consumer.block(), self.offset)?;
+        if part.kind != EntryKind::Row || part.more {
+            return None;
+        }
+        self.tuple.t_data = part.payload.as_ptr().cast_mut().cast();
+        self.is_joined = false;
+        let length = part.payload.len() as u32;
+        self.offset = next;
+        Some(length)
+    }
+
     /// Offers the finished rows that come next in the current block, which are whole and need nothing more; returns how
     /// many were taken, and the place of the last.
     #[inline]
