@@ -19,6 +19,7 @@ mod form;
 mod output;
 mod parse;
 mod plan;
+mod probe;
 mod records;
 mod source;
 mod stream;

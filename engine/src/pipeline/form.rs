@@ -6,6 +6,7 @@
 use super::Stop;
 use super::output::Output;
 use super::plan::{Plan, Source};
+use super::probe::{Nowhere, Probe};
 use super::records::Record;
 use super::tally::Tally;
 use super::values::{ColumnScratch, Known, Value};
@@ -16,6 +17,21 @@ use crate::tuple::{Former, Last, OutOfMemory};
 
 /// Bytes of memory for a row to begin with.
 const LEAST_ROW: usize = 8 * 1024;
+
+/// One record of so many may pass a filter that is asked before rows are formed.
+const SELECTIVE: u32 = 8;
+
+/// Records that are remembered for that.
+const MEMORY: u32 = 4096;
+
+/// What the filter says of a record.
+enum Probed {
+    /// A row is wanted of it.
+    Passes,
+    Filtered,
+    /// A value was declined.
+    Declined,
+}
 
 /// What became of a record.
 enum Formed {
@@ -40,6 +56,10 @@ pub(super) struct Rows<'s> {
     /// Where the values are that the filter looks at, and these.
     seen: Vec<Option<Last>>,
     values: Vec<Option<Datum<'static>>>,
+    /// These, where the filter is asked before a row is formed; and how many of the records so far passed.
+    probes: Vec<Probe>,
+    probed: u32,
+    passed: u32,
     /// A row that is not formed where it goes to, and perhaps the beginning of its record.
     row: Vec<u8>,
 }
@@ -54,14 +74,19 @@ impl<'s> Rows<'s> {
         seen.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
         seen.resize(plan.filter_columns, None);
         values.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
-        Ok(Rows { plan, former: plan.former(), scratches, is_ascii: false, seen, values, row: Vec::new() })
+        let mut probes = Vec::new();
+        probes.try_reserve_exact(plan.filter_columns).map_err(|_| OutOfMemory)?;
+        probes.resize_with(plan.filter_columns, Probe::default);
+        let (former, row) = (plan.former(), Vec::new());
+        Ok(Rows { plan, former, scratches, is_ascii: false, seen, values, probes, probed: 0, passed: 0, row })
     }
 
     /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
         let column =
             |scratch: &ColumnScratch| scratch.unquoted.capacity() + scratch.recoded.capacity() + scratch.built.memory();
-        self.row.capacity() + self.scratches.iter().map(column).sum::<usize>()
+        let probes: usize = self.probes.iter().map(Probe::memory).sum();
+        self.row.capacity() + self.scratches.iter().map(column).sum::<usize>() + probes
     }
 
     /// Converts a record's needed fields and writes out the row; false if a value was declined.
@@ -73,6 +98,18 @@ impl<'s> Rows<'s> {
         tally: &mut Tally,
         out: &mut Output<'_>,
     ) -> Result<bool, Stop> {
+        let is_count = self.plan.output == job::Output::Count;
+        if self.plan.filter.is_some() && (is_count || self.is_selective()) {
+            match self.probe(record)? {
+                Probed::Declined => return Ok(false),
+                Probed::Filtered => {
+                    tally.filtered += 1;
+                    return Ok(true);
+                }
+                Probed::Passes if is_count => return Ok(true),
+                Probed::Passes => {}
+            }
+        }
         let kind = match self.plan.output {
             job::Output::MixedRows => EntryKind::MixedRow,
             job::Output::PlacedRows => EntryKind::PlacedRow,
@@ -97,6 +134,61 @@ impl<'s> Rows<'s> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether few of the records pass the filter, so that it is asked before a row is formed. Their values are then
+    /// converted twice.
+    #[inline]
+    fn is_selective(&self) -> bool {
+        SELECTIVE * self.passed <= self.probed
+    }
+
+    /// Counts a record that the filter was asked about. What was long ago counts less and less.
+    #[inline]
+    fn count(&mut self, passes: bool) {
+        self.probed += 1;
+        self.passed += u32::from(passes);
+        if self.probed == MEMORY {
+            (self.probed, self.passed) = (self.probed / 2, self.passed / 2);
+        }
+    }
+
+    /// Converts a record's needed fields, and asks the filter.
+    #[inline]
+    fn probe(&mut self, record: &Record<'_>) -> Result<Probed, OutOfMemory> {
+        let (plan, known) = (self.plan, self.known());
+        self.probes.iter_mut().for_each(Probe::clear);
+        for (step, scratch) in plan.steps.iter().zip(&mut self.scratches) {
+            let value = match (&step.source, step.seen.map(|place| &mut self.probes[place])) {
+                (Source::Field(needed), Some(probe)) => {
+                    plan.value(needed, record.field(needed.field), known, scratch, probe)?
+                }
+                (Source::Field(needed), None) => {
+                    plan.value(needed, record.field(needed.field), known, scratch, &mut Nowhere)?
+                }
+                (Source::Constant(constant), Some(probe)) => write_constant(constant, probe),
+                (Source::Constant(_), None) => Value::Written,
+            };
+            if matches!(value, Value::Declined) {
+                return Ok(Probed::Declined);
+            }
+        }
+        if self.probes.iter_mut().any(Probe::has_run_out) {
+            return Err(OutOfMemory);
+        }
+        let mut values = reuse(std::mem::take(&mut self.values));
+        values.extend(self.probes.iter().map(Probe::value));
+        let passes = plan.filter.as_ref().is_none_or(|filter| filter.passes(&values));
+        self.values = reuse(values);
+        self.count(passes);
+        Ok(if passes { Probed::Passes } else { Probed::Filtered })
+    }
+
+    /// What is known of all fields.
+    #[inline]
+    fn known(&self) -> Known<'s> {
+        let settings = if self.is_ascii { &self.plan.ascii_settings } else { &self.plan.settings };
+        Known { is_ascii: self.is_ascii, settings }
     }
 
     /// What follows the row of a record: its beginning, if that is wanted with its place.
@@ -148,22 +240,14 @@ impl<'s> Rows<'s> {
     /// Converts a record's needed fields into a row at the start of some bytes.
     #[inline]
     fn form(&mut self, record: &Record<'_>, bytes: &mut [u8]) -> Result<Formed, OutOfMemory> {
-        let plan = self.plan;
-        let settings = if self.is_ascii { &plan.ascii_settings } else { &plan.settings };
-        let known = Known { is_ascii: self.is_ascii, settings };
+        let (plan, known) = (self.plan, self.known());
         let mut row = self.former.row(bytes);
         self.seen.fill(None);
         for (step, scratch) in plan.steps.iter().zip(&mut self.scratches) {
             let mut place = row.attribute(step.form);
             let value = match &step.source {
                 Source::Field(needed) => plan.value(needed, record.field(needed.field), known, scratch, &mut place)?,
-                Source::Constant(constant) => {
-                    match constant {
-                        Constant::Word(word) => place.word(*word),
-                        Constant::Bytes(bytes) => place.bytes(bytes),
-                    }
-                    Value::Written
-                }
+                Source::Constant(constant) => write_constant(constant, &mut place),
             };
             match value {
                 Value::Declined => return Ok(Formed::Declined),
@@ -184,8 +268,19 @@ impl<'s> Rows<'s> {
         }));
         let passes = filter.passes(&values);
         self.values = reuse(values);
+        self.count(passes);
         Ok(if passes { Formed::Row(length) } else { Formed::Filtered })
     }
+}
+
+/// A value that is the same in every row.
+#[inline]
+fn write_constant(constant: &Constant, sink: &mut impl Sink) -> Value {
+    match constant {
+        Constant::Word(word) => sink.word(*word),
+        Constant::Bytes(bytes) => sink.bytes(bytes),
+    }
+    Value::Written
 }
 
 /// A list of values of one lifetime as an empty one of another, with the same memory.
