@@ -1,7 +1,7 @@
 //! A look at a record's values for the filter alone, without a row.
 //!
-//! Where few rows pass, most values are converted only because a bad one must be found in them, and forming rows of them
-//! would be in vain.
+//! Where few rows pass, most values are converted only because a bad one must be found in them, and forming rows of
+//! them would be in vain.
 
 use crate::convert::{Datum, FEW, Sink};
 
