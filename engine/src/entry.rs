@@ -93,7 +93,7 @@ pub(crate) fn write(
         return None;
     }
     block[used + head..used + head + fits].copy_from_slice(&payload[..fits]);
-    Some((put_head(block, used, kind, mark, fits, fits < payload.len()), fits))
+    Some((finish(block, used, kind, mark, fits, fits < payload.len()), fits))
 }
 
 /// Bytes of an entry before its payload.
@@ -105,12 +105,14 @@ pub(crate) fn head(mark: Option<Mark>) -> usize {
 /// Finishes an entry whose payload, of so many bytes, stands already behind where its head goes; returns the bytes then
 /// used.
 #[inline]
-pub(crate) fn finish(block: &mut [u8], used: usize, kind: EntryKind, mark: Option<Mark>, payload: usize) -> usize {
-    put_head(block, used, kind, mark, payload, false)
-}
-
-#[inline]
-fn put_head(block: &mut [u8], used: usize, kind: EntryKind, mark: Option<Mark>, payload: usize, more: bool) -> usize {
+pub(crate) fn finish(
+    block: &mut [u8],
+    used: usize,
+    kind: EntryKind,
+    mark: Option<Mark>,
+    payload: usize,
+    more: bool,
+) -> usize {
     let head = head(mark);
     let entry = &mut block[used..used + head];
     entry[..4].copy_from_slice(&(payload as u32).to_le_bytes());

@@ -6,20 +6,20 @@
 //!   chunk by chunk and publishes blocks. For a file that can be read anywhere a ticket is a range ([`file`]); for a stream it
 //!   is a segment that the cutter hands out ([`stream`]).
 //! * the **cutter** (streams only): cuts the bytes that arrive into segments of whole records.
-//! * whoever made the pipeline: wakes the threads ([`Pipeline::notify`]) when blocks were given back, and ends it.
+//! * whoever made the pipeline ends it. Who gives blocks back, or feeds a stream, wakes the threads through the ring.
 //!
 //! A thread waits for three things only: the chain of true starts, a slot for its ticket, and a free block. Each wait
 //! ends when the ring is stopped, and each thread asks once a chunk.
 //!
 //! A panic in a thread is caught and told to whoever made the pipeline; the others stop.
 
+mod asked;
 mod count;
 mod file;
 mod form;
 mod output;
 mod parse;
 mod plan;
-mod probe;
 mod records;
 mod source;
 mod stream;
@@ -140,11 +140,6 @@ impl Pipeline {
         let for_threads = Arc::clone(&shared);
         pool.spawn_broadcast(move |thread| for_threads.run_thread(thread.index(), thread.num_threads()));
         Ok(Pipeline { shared, pool: Some(pool), handles })
-    }
-
-    /// The backend has given blocks or slots back, or has stopped the ring: whoever waits looks again.
-    pub fn notify(&self) {
-        self.shared.notify();
     }
 
     /// Whether every thread has ended.

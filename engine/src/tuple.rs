@@ -78,7 +78,17 @@ impl Former {
             copy(bytes, &self.begin);
         }
         let has_bitmap = self.begin_with_bitmap.is_empty();
-        Row { former: self, bytes, data, at: data, has_bitmap, has_variable_width: false, is_full, last: 0 }
+        Row {
+            former: self,
+            bytes,
+            data,
+            at: data,
+            has_bitmap,
+            has_variable_width: false,
+            is_full,
+            contents: 0,
+            last: 0,
+        }
     }
 }
 
@@ -116,6 +126,8 @@ pub struct Row<'b> {
     has_variable_width: bool,
     /// Whether there were too few bytes; then nothing more is written.
     is_full: bool,
+    /// Bytes of the contents so far, also of those that were not written.
+    contents: usize,
     /// The word, or the length of the content, that was put last.
     last: u64,
 }
@@ -139,15 +151,19 @@ impl<'b> Row<'b> {
         self.bytes[HEADER + index / 8] &= !(1 << (index % 8));
     }
 
-    /// Bytes of the row, now that it is whole; `None` if there were too few for it.
+    /// Bytes of the row, now that it is whole.
+    ///
+    /// # Errors
+    /// If there were too few bytes for it: how many are enough.
     #[inline]
-    pub fn finish(&mut self) -> Option<usize> {
+    pub fn finish(&mut self) -> Result<usize, usize> {
         if self.is_full {
-            return None;
+            // Behind any part of the frame that the row takes there must be room for all of it.
+            return Err(self.contents + 2 * self.former.frame);
         }
         self.bytes[0..4].copy_from_slice(&((self.at as u32) << 2).to_le_bytes());
         self.bytes[MASK] |= if self.has_variable_width { HAS_VARIABLE_WIDTH } else { 0 };
-        Some(self.at)
+        Ok(self.at)
     }
 
     /// The value that was put last, of this form; `None` if there was no room for it.
@@ -170,6 +186,7 @@ impl<'b> Row<'b> {
     /// Whether there is room for a content, and for the frame of all that may follow.
     #[inline(always)]
     fn has_room(&mut self, content: usize) -> bool {
+        self.contents += content;
         self.is_full |= self.at + content + self.former.frame > self.bytes.len();
         !self.is_full
     }

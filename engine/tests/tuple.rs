@@ -75,7 +75,7 @@ fn form(layout: &Layout, values: &[Option<Datum<'_>>], leaves_out: bool) -> Vec<
     let set: Vec<_> = (0..values.len()).filter(|index| !leaves_out || values[*index].is_some()).collect();
     let former = Former::new(layout, &set);
     // What was there before must not show, and neither how many bytes it takes to know that there are enough.
-    let mut bytes = Vec::new();
+    let (mut bytes, mut enough) = (Vec::new(), None);
     loop {
         let mut row = former.row(&mut bytes);
         for (index, (form, value)) in layout.attributes.iter().zip(values).enumerate() {
@@ -95,9 +95,13 @@ fn form(layout: &Layout, values: &[Option<Datum<'_>>], leaves_out: bool) -> Vec<
                 None => row.null(index),
             }
         }
-        if let Some(length) = row.finish() {
-            bytes.truncate(length);
-            return bytes;
+        match row.finish() {
+            Ok(length) => {
+                assert!(enough.is_none_or(|enough| length <= enough && bytes.len() < enough + 97));
+                bytes.truncate(length);
+                return bytes;
+            }
+            Err(most) => assert_eq!(*enough.get_or_insert(most), most, "it does not depend on how many there are"),
         }
         bytes = vec![0xa5; bytes.len() + 97];
     }

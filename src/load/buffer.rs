@@ -15,16 +15,16 @@ pub(super) struct Buffer {
     bulk: pg_sys::BulkInsertState,
     /// Whether slots are for heap tuples, which can lie where they are.
     pub(super) is_heap: bool,
-    pub(super) used: usize,
-    pub(super) slots: [*mut pg_sys::TupleTableSlot; MOST_ROWS],
+    used: usize,
+    slots: [*mut pg_sys::TupleTableSlot; MOST_ROWS],
     /// The tuples that slots point to, for those that are borrowed. Such a slot goes on to point there when its row is
     /// inserted, so that the next tuple that is borrowed has but to be noted.
     tuples: [pg_sys::HeapTupleData; MOST_ROWS],
-    pub(super) is_borrowed: [bool; MOST_ROWS],
+    is_borrowed: [bool; MOST_ROWS],
     /// Whether some row is not borrowed.
-    pub(super) has_own: bool,
+    has_own: bool,
     /// COPY's line number of each row.
-    pub(super) numbers: [u64; MOST_ROWS],
+    numbers: [u64; MOST_ROWS],
 }
 
 impl Buffer {
@@ -97,7 +97,7 @@ impl Buffer {
     /// As for [`Buffer::borrow`].
     #[cold]
     unsafe fn begin_to_borrow(this: *mut Buffer, index: usize) {
-        // SAFETY: the caller's promise. `end_borrowing` takes the flag back before the slot is emptied.
+        // SAFETY: the caller's promise. `disown` takes the flag back before the slot is emptied.
         unsafe {
             let slot = Self::slot(this);
             pg_raw::ExecStoreHeapTuple(&raw mut (*this).tuples[index], slot, false);
@@ -106,18 +106,84 @@ impl Buffer {
         }
     }
 
-    /// Empties a slot, and leaves alone a tuple that is not its own.
+    /// The slot of the next row, which has been made.
+    ///
+    /// # Safety
+    /// The buffer must be alive and not full.
+    pub(super) unsafe fn current(this: *mut Buffer) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the caller's promise.
+        unsafe { (*this).slots[(*this).used] }
+    }
+
+    /// Counts the row in the next slot in, with COPY's number.
+    ///
+    /// # Safety
+    /// The slot must hold a row.
+    #[inline(always)]
+    pub(super) unsafe fn store(this: *mut Buffer, number: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let index = (*this).used;
+            (*this).numbers[index] = number;
+            (*this).has_own |= !(*this).is_borrowed[index];
+            (*this).used += 1;
+        }
+    }
+
+    /// The row in the next slot is not stored after all.
     ///
     /// # Safety
     /// The slot must exist.
-    pub(super) unsafe fn end_borrowing(this: *mut Buffer, index: usize) {
+    pub(super) unsafe fn forget(this: *mut Buffer) {
         // SAFETY: the caller's promise.
         unsafe {
-            if std::mem::replace(&mut (*this).is_borrowed[index], false) {
-                let slot = (*this).slots[index];
-                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
+            if !(*this).is_borrowed[(*this).used] {
+                pg_raw::clear_slot(Self::current(this));
+            }
+        }
+    }
+
+    /// Copies every borrowed tuple, so that none depends on where it lay.
+    ///
+    /// # Safety
+    /// The tuples must still be there.
+    pub(super) unsafe fn copy_borrowed(this: *mut Buffer) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for index in 0..(*this).used {
+                if let Some(slot) = Self::disown(this, index) {
+                    pg_raw::materialize_slot(slot);
+                    (*this).has_own = true;
+                }
+            }
+        }
+    }
+
+    /// Empties a slot that points to a tuple which is not its own, and leaves that alone.
+    ///
+    /// # Safety
+    /// The slot must exist.
+    unsafe fn end_borrowing(this: *mut Buffer, index: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(slot) = Self::disown(this, index) {
                 pg_raw::clear_slot(slot);
             }
+        }
+    }
+
+    /// The slot, if it points to a tuple which is not its own; it does not believe that it is any more.
+    ///
+    /// # Safety
+    /// The slot must exist.
+    unsafe fn disown(this: *mut Buffer, index: usize) -> Option<*mut pg_sys::TupleTableSlot> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let slot = (*this).slots[index];
+            std::mem::replace(&mut (*this).is_borrowed[index], false).then(|| {
+                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
+                slot
+            })
         }
     }
 
@@ -125,7 +191,7 @@ impl Buffer {
     ///
     /// # Safety
     /// The slots must exist.
-    pub(super) unsafe fn release(this: *mut Buffer) {
+    unsafe fn release(this: *mut Buffer) {
         // SAFETY: the caller's promise.
         unsafe {
             if std::mem::replace(&mut (*this).has_own, false) {

@@ -6,8 +6,6 @@
 
 #![expect(unsafe_code, reason = "notes tuples where they lie")]
 
-use pgrx::pg_sys;
-
 use super::context::LineContext;
 use super::rows::Rows;
 use super::table;
@@ -27,7 +25,7 @@ impl Rows {
                 && !table.is_partitioned()
                 && table.is_unconditional()
                 && (*this).multi.borrows(target.relation)
-                && table::is_satisfied_without_nulls((*target.relation).ri_RelationDesc)
+                && table::takes_rows_without_nulls((*target.relation).ri_RelationDesc)
         }
     }
 
@@ -45,13 +43,12 @@ impl Rows {
             let attributes = (*(*(*target).ri_RelationDesc).rd_att).natts as u16;
             let mut collected = (*this).multi.collector(target);
             let taken = Reader::finished_rows((*this).reader, |data, length, number, bytes| {
-                if !is_without_nulls(data, attributes) {
+                if !table::is_without_nulls(data, attributes) {
                     return Take::Refused;
                 }
                 collected.borrow(data, length, number, bytes);
-                if collected.is_full() { Take::Last } else { Take::Taken }
+                if collected.multi.is_full() { Take::Last } else { Take::Taken }
             });
-            collected.end(&mut (*this).multi);
             let Some(place) = taken else { return false };
             LineContext::row((*this).context, place);
             if (*this).multi.is_full() {
@@ -59,18 +56,5 @@ impl Rows {
             }
             true
         }
-    }
-}
-
-/// Whether a tuple has a value for each of so many attributes.
-///
-/// # Safety
-/// It must be one.
-#[inline(always)]
-unsafe fn is_without_nulls(tuple: pg_sys::HeapTupleHeader, attributes: u16) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*tuple).t_infomask & pg_sys::HEAP_HASNULL as u16 == 0
-            && (*tuple).t_infomask2 & pg_sys::HEAP_NATTS_MASK as u16 == attributes
     }
 }

@@ -16,7 +16,6 @@ use pgrx::{PgList, pg_sys};
 use super::buffer::Buffer;
 use super::context::LineContext;
 use super::table::Table;
-use crate::pg_raw;
 
 /// Rows that are collected at most.
 pub(super) const MOST_ROWS: usize = 1000;
@@ -81,7 +80,7 @@ impl Multi {
         unsafe {
             let buffer = self.buffer(target);
             Buffer::borrow(buffer, data, length);
-            (*buffer).slots[(*buffer).used]
+            Buffer::current(buffer)
         }
     }
 
@@ -93,11 +92,18 @@ impl Multi {
         // SAFETY: the caller's promise.
         unsafe {
             let buffer = self.buffer(target);
-            let index = (*buffer).used;
-            (*buffer).numbers[index] = number;
-            (*buffer).has_own |= !(*buffer).is_borrowed[index];
-            (*buffer).used += 1;
+            self.store_in(buffer, number, bytes);
         }
+    }
+
+    /// As [`Multi::store`], in a buffer that is known.
+    ///
+    /// # Safety
+    /// As for [`Multi::store`]; the buffer must be one of these.
+    #[inline(always)]
+    unsafe fn store_in(&mut self, buffer: *mut Buffer, number: u64, bytes: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::store(buffer, number) };
         self.rows += 1;
         self.bytes += bytes;
     }
@@ -105,11 +111,12 @@ impl Multi {
     /// What collects many borrowed rows of `target`, at most as many as there is room for.
     ///
     /// # Safety
-    /// [`Multi::borrows`] must have said so; nothing else may be done with this before [`Collector::end`].
+    /// [`Multi::borrows`] must have said so.
     #[inline]
-    pub(super) unsafe fn collector(&mut self, target: *mut pg_sys::ResultRelInfo) -> Collector {
+    pub(super) unsafe fn collector(&mut self, target: *mut pg_sys::ResultRelInfo) -> Collector<'_> {
         // SAFETY: the caller's promise.
-        unsafe { Collector { buffer: self.buffer(target), rows: self.rows, bytes: self.bytes } }
+        let buffer = unsafe { self.buffer(target) };
+        Collector { multi: self, buffer }
     }
 
     /// The row in the slot taken last for `target` is not stored after all.
@@ -119,11 +126,7 @@ impl Multi {
     pub(super) unsafe fn forget(&mut self, target: *mut pg_sys::ResultRelInfo) {
         // SAFETY: the caller's promise.
         unsafe {
-            let buffer = self.buffer(target);
-            let index = (*buffer).used;
-            if !(*buffer).is_borrowed[index] {
-                pg_raw::clear_slot((*buffer).slots[index]);
-            }
+            Buffer::forget(self.buffer(target));
         }
     }
 
@@ -135,14 +138,7 @@ impl Multi {
         // SAFETY: the caller's promise.
         unsafe {
             for buffer in PgList::<Buffer>::from_pg(self.buffers).iter_ptr() {
-                for index in 0..(*buffer).used {
-                    if std::mem::replace(&mut (*buffer).is_borrowed[index], false) {
-                        let slot = (*buffer).slots[index];
-                        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_SHOULDFREE as u16);
-                        pg_raw::materialize_slot(slot);
-                        (*buffer).has_own = true;
-                    }
-                }
+                Buffer::copy_borrowed(buffer);
             }
         }
     }
@@ -216,39 +212,24 @@ impl Multi {
 }
 
 /// Collects borrowed rows of one table, one after the other.
-pub(super) struct Collector {
+pub(super) struct Collector<'m> {
+    pub(super) multi: &'m mut Multi,
     buffer: *mut Buffer,
-    rows: usize,
-    bytes: u64,
 }
 
-impl Collector {
+impl Collector<'_> {
     /// Collects a tuple with COPY's number of its row, and the bytes of its line.
     ///
     /// # Safety
-    /// There must be room ([`Collector::is_full`]), and the tuple stay where it is until the flush, or
+    /// There must be room ([`Multi::is_full`]), and the tuple stay where it is until the flush, or
     /// [`Multi::copy_borrowed`].
     #[inline(always)]
     pub(super) unsafe fn borrow(&mut self, data: pg_sys::HeapTupleHeader, length: u32, number: u64, bytes: u64) {
         // SAFETY: the caller's promise.
         unsafe {
             Buffer::borrow(self.buffer, data, length);
-            (*self.buffer).numbers[(*self.buffer).used] = number;
-            (*self.buffer).used += 1;
+            self.multi.store_in(self.buffer, number, bytes);
         }
-        self.rows += 1;
-        self.bytes += bytes;
-    }
-
-    #[inline(always)]
-    pub(super) fn is_full(&self) -> bool {
-        self.rows >= MOST_ROWS || self.bytes >= MOST_BYTES
-    }
-
-    /// Tells what was collected.
-    #[inline]
-    pub(super) fn end(self, multi: &mut Multi) {
-        (multi.rows, multi.bytes) = (self.rows, self.bytes);
     }
 }
 

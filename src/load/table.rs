@@ -275,32 +275,42 @@ impl RowTriggers {
 unsafe fn satisfies_at_sight(relation: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> bool {
     // SAFETY: the caller's promise; a slot of this kind has a tuple, or none yet.
     unsafe {
-        if (*(*relation).rd_rel).relchecks != 0
-            || pg_compat::has_virtual_columns((*relation).rd_att)
-            || !std::ptr::eq((*slot).tts_ops, &raw const pg_sys::TTSOpsHeapTuple)
-        {
+        if !forbids_only_nulls(relation) || !std::ptr::eq((*slot).tts_ops, &raw const pg_sys::TTSOpsHeapTuple) {
             return false;
         }
         let tuple = (*slot.cast::<pg_sys::HeapTupleTableSlot>()).tuple;
-        if tuple.is_null() {
-            return false;
-        }
-        let header = (*tuple).t_data;
-        let attributes = i32::from((*header).t_infomask2 & pg_sys::HEAP_NATTS_MASK as u16);
-        let has_nulls = u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL != 0;
-        !has_nulls && attributes == (*(*relation).rd_att).natts
+        !tuple.is_null() && is_without_nulls((*tuple).t_data, (*(*relation).rd_att).natts as u16)
     }
 }
 
-/// Whether a row without NULLs satisfies all that must be looked at before it is inserted.
+/// Are the relation's constraints all NOT NULL?
 ///
 /// # Safety
 /// The relation must be open.
-pub(super) unsafe fn is_satisfied_without_nulls(relation: pg_sys::Relation) -> bool {
+unsafe fn forbids_only_nulls(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*relation).rd_rel).relchecks == 0 && !pg_compat::has_virtual_columns((*relation).rd_att) }
+}
+
+/// Whether a row without NULLs satisfies all that must be looked at before it is inserted into the relation itself.
+///
+/// # Safety
+/// The relation must be open.
+pub(super) unsafe fn takes_rows_without_nulls(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { forbids_only_nulls(relation) && !(*(*relation).rd_rel).relispartition }
+}
+
+/// Whether a tuple has a value for each of so many attributes.
+///
+/// # Safety
+/// It must be one.
+#[inline(always)]
+pub(super) unsafe fn is_without_nulls(tuple: pg_sys::HeapTupleHeader, attributes: u16) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        let class = (*relation).rd_rel;
-        (*class).relchecks == 0 && !(*class).relispartition && !pg_compat::has_virtual_columns((*relation).rd_att)
+        (*tuple).t_infomask & pg_sys::HEAP_HASNULL as u16 == 0
+            && (*tuple).t_infomask2 & pg_sys::HEAP_NATTS_MASK as u16 == attributes
     }
 }
 

@@ -298,7 +298,7 @@ impl Parallel {
         // SAFETY: the row's bytes, so many of them, are there.
         let text = unsafe { self.tuple.t_data.cast::<u8>().add(length as usize) };
         let text = std::ptr::slice_from_raw_parts(text.cast_const(), mark.text as usize);
-        RowPlace { start, number: start.number + u64::from(mark.own_inner), length: mark.length, text }
+        RowPlace { start, number: self.number_behind(mark), length: mark.length, text }
     }
 
     /// Rows that the threads have left out.

@@ -125,7 +125,6 @@ fn work(shared: &Shared, ring: Ring, pipeline: Pipeline) {
             // SAFETY: ends the process as an error would.
             unsafe { pg_sys::proc_exit(1) };
         }
-        threads.notify();
     }
     end_pipeline();
     shared.finish();

@@ -20,12 +20,15 @@ mod hex;
 mod integer;
 mod interval;
 mod json;
+mod kept;
 mod numeric;
 mod text;
 pub(crate) mod time;
 mod timestamp;
 mod uuid;
 pub mod zone;
+
+pub use kept::{Kept, Nowhere};
 
 use serde::{Deserialize, Serialize};
 
@@ -159,14 +162,14 @@ pub struct Settings {
 #[derive(Debug, Default)]
 pub struct Scratch {
     workspace: Workspace,
-    /// A value that [`Converter::convert`] returns.
-    flat: Vec<u8>,
+    /// The value that [`Converter::convert`] returns.
+    kept: Kept,
 }
 
 impl Scratch {
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.workspace.memory() + self.flat.capacity()
+        self.workspace.memory() + self.kept.memory()
     }
 }
 
@@ -220,15 +223,9 @@ impl Converter {
     /// `field` is in the server's encoding, was found valid in it, and holds no NUL. What is returned lies in
     /// `scratch`.
     pub fn convert<'a>(&self, field: &[u8], settings: &Settings, scratch: &'a mut Scratch) -> Option<Datum<'a>> {
-        let Scratch { workspace, flat } = scratch;
-        flat.clear();
-        let mut sink = Flat { bytes: flat, word: None, is_out_of_memory: false };
-        self.write(field, settings, workspace, &mut sink)?;
-        match sink {
-            Flat { is_out_of_memory: true, .. } => None,
-            Flat { word: Some(word), .. } => Some(Datum::Word(word)),
-            Flat { bytes, .. } => Some(Datum::Bytes(bytes)),
-        }
+        let Scratch { workspace, kept } = scratch;
+        self.write(field, settings, workspace, kept)?;
+        kept.value()
     }
 
     /// As [`Converter::convert`], but the value goes into a sink; `None` if it is declined, and nothing goes there.
@@ -305,34 +302,4 @@ fn integer<T: TryFrom<i64> + Into<i64>>(field: &[u8], sink: &mut impl Sink) -> O
 #[inline(never)]
 fn date(field: &[u8], settings: &Settings, sink: &mut impl Sink) -> Option<()> {
     date::date(field, settings).map(|day| sink.word(i64::from(day).cast_unsigned()))
-}
-
-/// A value by itself.
-struct Flat<'a> {
-    bytes: &'a mut Vec<u8>,
-    word: Option<u64>,
-    is_out_of_memory: bool,
-}
-
-impl Sink for Flat<'_> {
-    fn word(&mut self, word: u64) {
-        self.word = Some(word);
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.padded(bytes, 0);
-    }
-
-    fn few(&mut self, content: [u8; FEW], length: usize) {
-        self.padded(&content[..length], 0);
-    }
-
-    fn padded(&mut self, text: &[u8], blanks: usize) {
-        if self.bytes.try_reserve(text.len() + blanks).is_err() {
-            self.is_out_of_memory = true;
-            return;
-        }
-        self.bytes.extend_from_slice(text);
-        self.bytes.resize(text.len() + blanks, b' ');
-    }
 }

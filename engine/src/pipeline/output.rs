@@ -65,7 +65,7 @@ impl<'s> Output<'s> {
     #[inline]
     pub(super) fn wrote(&mut self, kind: EntryKind, mark: Option<Mark>, payload: usize) {
         let block = self.block.as_mut().expect("there was room in it");
-        self.used = entry::finish(block, self.used, kind, mark, payload);
+        self.used = entry::finish(block, self.used, kind, mark, payload, false);
     }
 
     #[cold]

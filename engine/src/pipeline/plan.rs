@@ -1,6 +1,6 @@
 //! A job made ready: what all threads look at and none changes.
 
-use crate::convert::{Converter, Settings};
+use crate::convert::{Converter, Kind, Settings};
 use crate::dialect::{Dialect, DialectError, LineEnd};
 use crate::filter::Filter;
 use crate::infer::Surveyor;
@@ -60,8 +60,7 @@ pub(super) enum Source {
 pub(super) struct Needed {
     /// Its place in the record, 0-based.
     pub(super) field: usize,
-    /// `None` if it travels as text.
-    pub(super) converter: Option<Converter>,
+    pub(super) converter: Converter,
     pub(super) force_not_null: bool,
     pub(super) force_null: bool,
 }
@@ -138,7 +137,8 @@ fn steps(job: &mut Job, seen: impl Fn(usize) -> Option<usize>) -> Vec<Step> {
     for (field, wanted) in job.fields.iter_mut().enumerate() {
         if let Some(target) = wanted.target.take() {
             let (force_not_null, force_null) = (target.force_not_null, target.force_null);
-            let converter = target.kind.map(Converter::new);
+            // What only PostgreSQL can convert travels as text.
+            let converter = Converter::new(target.kind.unwrap_or(Kind::Text));
             let needed = Needed { field, converter, force_not_null, force_null };
             steps.push(step(target.attribute, Source::Field(needed)));
         }

@@ -16,7 +16,7 @@ pub enum Input {
     /// What can be read at any offset.
     File(Box<dyn ReadAt>),
     /// What can be read once, from one end to the other. [`io::ErrorKind::WouldBlock`] says that nothing has come now;
-    /// then [`Pipeline::notify`](super::Pipeline::notify) must follow when something has.
+    /// then [`Ring::wake_all`](crate::ring::Ring::wake_all) must follow when something has.
     Stream(Box<dyn io::Read + Send>),
 }
 

@@ -15,6 +15,13 @@ pub(super) struct ColumnScratch {
     pub(super) built: Workspace,
 }
 
+impl ColumnScratch {
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.unquoted.capacity() + self.recoded.capacity() + self.built.memory()
+    }
+}
+
 /// What is known of all fields of a chunk.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'p> {
@@ -71,10 +78,7 @@ impl Plan {
             Encoding::Table(table) if !known.is_ascii && !content.is_ascii() => recode(table, content, recoded)?,
             _ => content,
         };
-        let written = match &needed.converter {
-            Some(converter) => converter.write(content, known.settings, built, sink),
-            None => Some(content).map(|text| sink.bytes(text)),
-        };
+        let written = needed.converter.write(content, known.settings, built, sink);
         Ok(written.map_or(Value::Declined, |()| Value::Written))
     }
 }

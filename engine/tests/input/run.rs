@@ -129,7 +129,7 @@ pub fn run_fed(
     geometry: Geometry,
     spawn: Spawn<'_>,
     mut at_block: impl FnMut(usize),
-    feed: impl FnOnce(&Pipeline) + Send,
+    feed: impl FnOnce(Ring) + Send,
 ) -> Delivered {
     let mut memory = vec![CacheLine([0; Geometry::ALIGN]); geometry.bytes().div_ceil(Geometry::ALIGN)];
     // SAFETY: the memory is large enough and aligned, and outlives pipeline and consumer.
@@ -137,11 +137,11 @@ pub fn run_fed(
     let bell = Arc::new(Bell::default());
     let pipeline = Pipeline::start(job, ring, input, Box::new(Bells(Arc::clone(&bell))), spawn).unwrap();
     let delivered = thread::scope(|scope| {
-        scope.spawn(|| feed(&pipeline));
+        scope.spawn(|| feed(ring));
         let delivered = consume(ring, &bell, &mut at_block);
         // Lets a feeder go that still has something.
         ring.stop();
-        pipeline.notify();
+        ring.wake_all();
         delivered
     });
     pipeline.end();

@@ -13,8 +13,8 @@ use fastcsv_engine::byte_ring::{ByteRing, Writer};
 use fastcsv_engine::dialect::LineEnd;
 use fastcsv_engine::entry::{EntryKind, Mark};
 use fastcsv_engine::job::{self, Io, Job, Output, Syntax};
-use fastcsv_engine::pipeline::{Input, Pipeline, ReadAt};
-use fastcsv_engine::ring::{Geometry, Outcome, Summary};
+use fastcsv_engine::pipeline::{Input, ReadAt};
+use fastcsv_engine::ring::{Geometry, Outcome, Ring, Summary};
 use proptest::prelude::*;
 
 use crate::common::csv_like;
@@ -48,7 +48,7 @@ fn byte_ring(capacity: usize) -> ByteRing {
 }
 
 /// Writes all of the content in pieces of these sizes, over and over; 0 is a pause. Then it ends, or is broken off.
-fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], breaks_off: bool, pipeline: &Pipeline) {
+fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], breaks_off: bool, ring: Ring) {
     let mut rest = content;
     for piece in pieces.iter().cycle() {
         if rest.is_empty() {
@@ -66,10 +66,10 @@ fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], breaks_off: bool, 
             writer.wrote(length);
             now = &now[length..];
             if writer.must_wake_reader() {
-                pipeline.notify();
+                ring.wake_all();
             }
             if length == 0 {
-                if pipeline.is_finished() {
+                if ring.is_stopped() {
                     return;
                 }
                 thread::yield_now();
@@ -81,7 +81,7 @@ fn feed(mut writer: Writer, content: &[u8], pieces: &[usize], breaks_off: bool, 
     } else {
         writer.close();
     }
-    pipeline.notify();
+    ring.wake_all();
 }
 
 /// How a stream comes.
@@ -113,8 +113,8 @@ fn run_stream(job: &Job, content: &[u8], way: &Way) -> Delivered {
         GEOMETRY,
         spawn,
         |_| (),
-        |pipeline| {
-            feed(writer, content, &way.pieces, way.breaks_off, pipeline);
+        |ring| {
+            feed(writer, content, &way.pieces, way.breaks_off, ring);
         },
     )
 }
@@ -341,10 +341,10 @@ fn whole_records_do_not_wait_for_a_full_segment() {
         GEOMETRY,
         &spawn,
         |_| _ = seen.fetch_add(1, Ordering::SeqCst),
-        move |pipeline| {
+        move |ring| {
             writer.room()[..10].copy_from_slice(b"a,b\nc,d\ne,");
             writer.wrote(10);
-            pipeline.notify();
+            ring.wake_all();
             // A row comes although no more than these bytes has come; the second lacks the look-ahead.
             while feeder_sees.load(Ordering::SeqCst) == 0 {
                 thread::sleep(Duration::from_millis(1));
@@ -352,7 +352,7 @@ fn whole_records_do_not_wait_for_a_full_segment() {
             writer.room()[..1].copy_from_slice(b"f");
             writer.wrote(1);
             writer.close();
-            pipeline.notify();
+            ring.wake_all();
         },
     );
     assert_eq!(delivered.entries.len(), 3);

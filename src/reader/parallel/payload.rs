@@ -47,11 +47,17 @@ impl Parallel {
         }
     }
 
+    /// Is something to be done before the next entry?
+    #[inline]
+    fn is_interrupted(&self) -> bool {
+        self.held.is_some() || self.rereads || self.joined_length > 0
+    }
+
     /// The next entry if it is a finished row, whole and without a place, as most are: at `tuple.t_data`, of the length
     /// that is returned. What else there is [`Parallel::next_item`] finds.
     #[inline]
     pub(super) fn plain_row(&mut self) -> Option<u32> {
-        if self.held.is_some() || self.rereads || self.joined_length > 0 {
+        if self.is_interrupted() {
             return None;
         }
         let (part, next) = entry::read(self.worker.consumer.block(), self.offset)?;
@@ -73,7 +79,7 @@ impl Parallel {
         mut take: impl FnMut(pg_sys::HeapTupleHeader, u32, u64, u64) -> Take,
     ) -> (u64, Option<RowPlace>) {
         let (mut rows, mut last) = (0, None);
-        if self.held.is_some() || self.rereads || self.joined_length > 0 {
+        if self.is_interrupted() {
             return (rows, None);
         }
         let block = self.worker.consumer.block();
@@ -81,8 +87,7 @@ impl Parallel {
             let (EntryKind::PlacedRow, false, Some(mark)) = (part.kind, part.more, part.mark) else { break };
             let data: pg_sys::HeapTupleHeader = part.payload.as_ptr().cast_mut().cast();
             let length = part.payload.len() as u32 - mark.text;
-            let number = self.base.number + u64::from(mark.records) + u64::from(mark.inner) + u64::from(mark.own_inner);
-            let taken = take(data, length, number, mark.length.into());
+            let taken = take(data, length, self.number_behind(mark), mark.length.into());
             if taken == Take::Refused {
                 break;
             }

@@ -125,9 +125,21 @@ impl Parallel {
             byte: mark.byte,
             line: self.base.line + u64::from(mark.lines),
             record: self.base.record + u64::from(mark.records),
-            number: self.base.number + u64::from(mark.records) + u64::from(mark.inner),
+            number: self.number_at(mark),
             line_end: self.base.line_end,
         }
+    }
+
+    /// COPY's number for the beginning of a record of the awaited ticket.
+    #[inline]
+    fn number_at(&self, mark: Mark) -> u64 {
+        self.base.number + u64::from(mark.records) + u64::from(mark.inner)
+    }
+
+    /// COPY's number once it has read the record: that of its row.
+    #[inline]
+    pub(super) fn number_behind(&self, mark: Mark) -> u64 {
+        self.number_at(mark) + u64::from(mark.own_inner)
     }
 
     /// Nothing more is wanted of the worker.

@@ -1,60 +1,60 @@
-//! A look at a record's values for the filter alone, without a row.
-//!
-//! Where few rows pass, most values are converted only because a bad one must be found in them, and forming rows of
-//! them would be in vain.
+//! A converted value by itself, in memory that is used again.
 
-use crate::convert::{Datum, FEW, Sink};
+use super::{Datum, FEW, Sink};
 
-/// A value as the filter sees it, in memory that is used again.
-#[derive(Default)]
-pub(super) struct Probe {
+/// Where one value after the other is kept. Before the first, and behind [`Kept::clear`], there is none: NULL.
+#[derive(Debug, Default)]
+pub struct Kept {
     found: Found,
     word: u64,
     few: [u8; FEW],
     length: usize,
     long: Vec<u8>,
-    is_out_of_memory: bool,
 }
 
 /// What was put there.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Found {
     #[default]
     Null,
     Word,
     Few,
     Long,
+    /// A content for which there was no memory.
+    OutOfMemory,
 }
 
-impl Probe {
-    /// NULL until something is put there.
+impl Kept {
+    /// Forgets the value.
     #[inline]
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.found = Found::Null;
     }
 
+    /// The value; `None` for NULL, or if there was no memory for it.
     #[inline]
-    pub(super) fn value(&self) -> Option<Datum<'_>> {
+    pub fn value(&self) -> Option<Datum<'_>> {
         match self.found {
-            Found::Null => None,
+            Found::Null | Found::OutOfMemory => None,
             Found::Word => Some(Datum::Word(self.word)),
             Found::Few => Some(Datum::Bytes(&self.few[..self.length])),
             Found::Long => Some(Datum::Bytes(&self.long)),
         }
     }
 
-    /// Whether there was no memory for a value since this was asked last.
-    pub(super) fn has_run_out(&mut self) -> bool {
-        std::mem::take(&mut self.is_out_of_memory)
+    /// Whether there was no memory for the value.
+    #[inline]
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self.found, Found::OutOfMemory)
     }
 
     /// Bytes of memory held.
-    pub(super) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.long.capacity()
     }
 }
 
-impl Sink for Probe {
+impl Sink for Kept {
     #[inline]
     fn word(&mut self, word: u64) {
         (self.found, self.word) = (Found::Word, word);
@@ -72,19 +72,20 @@ impl Sink for Probe {
 
     #[inline]
     fn padded(&mut self, text: &[u8], blanks: usize) {
-        self.found = Found::Long;
         self.long.clear();
         if self.long.try_reserve(text.len() + blanks).is_err() {
-            self.is_out_of_memory = true;
+            self.found = Found::OutOfMemory;
             return;
         }
+        self.found = Found::Long;
         self.long.extend_from_slice(text);
         self.long.resize(text.len() + blanks, b' ');
     }
 }
 
 /// Where values go that only have to be right.
-pub(super) struct Nowhere;
+#[derive(Debug)]
+pub struct Nowhere;
 
 impl Sink for Nowhere {
     #[inline]
